@@ -41,7 +41,7 @@ def groups(arguments: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 def parts(arguments: Sequence[Tensor], places: Collection[int]) -> tuple[Hashable, ...]:
-    """For each of these arguments, the viewed part of its storage, and the storage's size."""
+    """For the arguments at these places, in order: the storage's shape and flags, and the views."""
     return tuple(
         (
             t._storage.node.shape,

@@ -89,7 +89,7 @@ class Ambient:
             )
 
     def number(self, groups: Any, read: Callable[[], float]) -> Tensor:
-        """A number that every replay reads again by `read`; the capture uses its present value."""
+        """A tensor of a number that every replay reads anew by `read`, with the present value."""
         if any(changed is groups for changed, _ in self.afterwards):
             raise ArgumentError(
                 "step: inside gn.compile a schedule is stepped at the end of each run, but "

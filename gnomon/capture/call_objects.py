@@ -140,7 +140,7 @@ class StandIns:
         return found
 
     def _object(self, value: Any, tree: TreeSpec) -> Any:
-        """A copy of an object, with placeholders for the tensors inside."""
+        """An object, filled in place with placeholders for the tensors and numbers inside."""
         of_content, pairs = split(tree)
         if isinstance(of_content, TreeLeaf):
             value = as_given(value, self.stand_ins[of_content.number])

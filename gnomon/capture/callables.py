@@ -142,7 +142,7 @@ class Callables(Looks):
         return found
 
     def _kept_by(self, value: Any, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The form of a built-in class's object by its state, of others by all attributes."""
+        """The form of an object by its state; if Python code has other state, by all attributes."""
         kind, state, own = type(value), state_of(value), own_of(value)
         if state is not OPAQUE or own is None or not is_written_in_python(kind):
             yield self._state(state, name, kind)
@@ -295,7 +295,7 @@ INSIDE = list, tuple, dict, set, frozenset, types.MethodType, types.MappingProxy
 
 
 def is_passed_by(function: Any, depth: int) -> bool:
-    """Whether a walk skips a function, since it is Gnomon's own, called from user code."""
+    """Whether a walk skips a function: a built-in one, or Gnomon's own, called from user code."""
     return depth < DEEPEST - 1 and (
         not isinstance(function, types.FunctionType) or is_ours(function.__code__)
     )

@@ -286,7 +286,7 @@ class Places(Callables):
             yield self.snapshot(inner, depth, seen, each)
 
     def _class(self, value: type, depth: int, seen: set, name: str | None) -> Iterator[Hashable]:
-        """The form of a class by the attributes that code names and construct."""
+        """The form of a class by its constructors and the attributes that code names."""
         yield self._kind(value)
         for part in sorted(self.named(name) & {"__name__", "__qualname__"}):
             yield from self.look(SlotAttributes(value), part, depth, seen)
@@ -341,7 +341,7 @@ WALKS = (
 
 
 def read_by_ours(kind: type, own: dict[str, Any]) -> set[str]:
-    """The attributes that Gnomon's methods may read: all, of a user's module the called ones.
+    """The attributes that Gnomon's methods may read: all, but of a user's module the callable ones.
 
     `_followed` of a class names those that captures follow by themselves; None: all of them.
     """
@@ -383,7 +383,7 @@ def of_function(
     objects: tuple[Any, ...] = (),
     any_number: frozenset[tuple[int, Any]] = frozenset(),
 ) -> tuple[Hashable, Places]:
-    """The walk over everything that a function and objects passed to it may read.
+    """The comparable form of all that a function and objects passed to it may read, and its walk.
 
     Modules are compared by identity. Of `any_number`, entries of containers, only the class counts.
     """

@@ -67,7 +67,7 @@ class CodeNames(NamedTuple):
 
 
 class Below(NamedTuple):
-    """Names that the base classes of an object define."""
+    """Names that the class of an object and its bases define."""
 
     all: frozenset[str]
     special: frozenset[str]

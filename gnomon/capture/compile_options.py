@@ -72,7 +72,7 @@ class CompileOptions(NamedTuple):
     def filled_in(
         self, make: Callable[[CompileContext], Executable | None], lasting: KeptInputs
     ) -> Executable | None:
-        """The executable for a context, bound from a dynamic-shape program if there is one."""
+        """The executable that `make` builds for a context; None where sizes may not vary."""
         with override(without=f"{current().without},{self.without}") as settings:
             kept = lasting if settings.allows("prepack") else ()
             context = target.context(kept=kept, dynamic=self.dynamic)

@@ -176,7 +176,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
 
 
 def check_iteration(name: str, iteration: Trace, made: Any, tree: Any, kinds: Sequence) -> None:
-    """Refuse an iteration whose results differ in dtype or shape from its arguments."""
+    """Refuse an iteration whose results differ in structure, dtype or shape from its arguments."""
     found = [(x.shape, x.dtype) for x in iteration.results[: len(kinds)]]
     if made != tree or found != list(kinds):
         given = [f"{dtype.name}[{', '.join(map(str, shape))}]" for shape, dtype in kinds]

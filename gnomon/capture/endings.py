@@ -43,7 +43,7 @@ def do(program: CapturedProgram, capture: Capture, path: Path) -> None:
 def undo(
     capture: Capture, guard: Guard, stood: Any, arguments: Sequence[Tensor], has_run: bool = False
 ) -> None:
-    """Restore tensors that a failed capture wrote, and compute those that are still referenced.
+    """Restore tensors that a failed capture wrote; those still referenced get uncomputed values.
 
     If the program `has_run` and failed, reading one of these raises that error again.
     """

@@ -276,7 +276,7 @@ class Guard:
 
 
 def tensors_now(kept: Iterable[Kept]) -> Iterator[Tensor]:
-    """The tensors that are now at these places."""
+    """The tensors that replaced others at these places."""
     for names, key, before in kept:
         now = names.get(key)
         if now is not before and isinstance(now, Tensor):

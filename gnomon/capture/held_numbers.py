@@ -70,7 +70,7 @@ def rebuilt_with(holder: Any, others: Others) -> Any:
 
 
 def put(holder: Any, others: Others) -> None:
-    """The attributes of an object, read without its class, which may override the access."""
+    """Replace numbers in an object's content, attributes and slots, past its class's overrides."""
     if is_a(holder, types.CellType):
         if id(holder.cell_contents) in others:
             holder.cell_contents = others[id(holder.cell_contents)]

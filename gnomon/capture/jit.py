@@ -313,7 +313,7 @@ class Compiled(CompiledObject, CompiledReports):
     def _traced(
         self, call: Any, stand_ins: Sequence[Tensor], path: Path, guard: Guard
     ) -> CapturedProgram:
-        """Run the function on placeholders; the program of its effects, up to an error if any."""
+        """Run the function on placeholders for its program; its error comes after its effects."""
         capture, arguments = path.capture, path.arguments
         results = [None]
         given = call_objects.standing(arguments, call, stand_ins)

@@ -218,7 +218,7 @@ class LoadedProgram:
         """None where another version of Gnomon wrote what the kernels are."""
 
     def understand(self, graph: Graph, context: CompileContext, name: str) -> None:
-        """Decode the program's graph, which this version's kernels can compile."""
+        """Make the executable of the program's graph from the plan and the code of the file."""
         plan, run = self.method.plan, self.method.plan.at(self.method, ())
         arena, scratch = plan.numbers[:2]
         counts = plan.inputs, plan.fresh + 1 + len(run.kept), len(run.kept)

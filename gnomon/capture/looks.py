@@ -151,7 +151,7 @@ def is_asked(capture: Questioned, node: Node) -> bool:
 
 
 def computed(node: Node) -> Node:
-    """The buffer of a value that depends on constants alone; TraceError for any other."""
+    """A node that depends on constants alone, with its value computed; TraceError for any other."""
     evaluate([] if borrows(node) else [node])
     return node
 

@@ -109,7 +109,7 @@ class replaced_numbers(Block):
             raise
 
     def leave(self) -> None:
-        """Restore the numbers."""
+        """Restore the numbers, and make replays store those that the function changed."""
         guard, stood = self.guard, [place for place in self.places if place.before is not None]
         put = [x for place in stood if (x := ending(self.capture, place)) is not None]
         if put:

@@ -194,7 +194,7 @@ def key_of(value: Any) -> Hashable:
 
 
 def of_drawing(value: Any) -> Callable[[], Hashable] | Any:
-    """The reader of a Python random generator's state; None for the system's generator."""
+    """The reader of a Python random generator's state; OPAQUE for the system's generator."""
     is_systems = any(base.__name__ == "SystemRandom" for base in type(value).__mro__)
     return OPAQUE if is_systems else value.getstate
 

@@ -36,7 +36,7 @@ _shelves: WeakKeyDictionary[Storage, dict[Hashable, tuple[object, DeviceBuffer]]
 def lasting_inputs(capture: Capture, used: Sequence[Node]) -> tuple[int, ...]:
     """The inputs that outlive runs: read from outside, never written by the program.
 
-    Inputs with gradients are excluded: they are about to change.
+    None after a backward pass, since weights are then about to change, or if they fill the memory.
     """
     written = set(capture.written())
     homes = {

@@ -128,7 +128,7 @@ class CapturedProgram:
 
     @cached_property
     def tiers(self) -> Tiers:
-        """The executables of the program: compiled at once, and measured when there is one."""
+        """The executables of the program: one compiled at once, and a measured one when ready."""
         return self.options.tiers(self.graph, self.title, self.rewritten, self.lasting)
 
     @cached_property
@@ -153,7 +153,7 @@ class CapturedProgram:
 
     @cached_property
     def echoes(self) -> bool:
-        """Whether it returns an input unchanged, whose memory is then copied before writes."""
+        """Whether it returns an input unchanged, which is copied if its memory is lent."""
         return any(map(is_shown, self.form.outputs))
 
     @cached_property
@@ -251,9 +251,10 @@ class CapturedProgram:
                 target.grad = None
 
     def _leaves(self, inputs: Sequence[Tensor], arguments: Sequence[Tensor]) -> list[Node | None]:
-        """The outputs as leaves, computed by one native call; None if they overwrite others.
+        """The outputs as leaves, computed by one native call.
 
-        A storage that is overwritten keeps its node, which nothing else refers to.
+        An output that overwrites a storage is None: the storage keeps its node, which nothing else
+        refers to.
         """
         looked_for = nans.looked_for()
         for k in () if looked_for else self.unread:
@@ -355,7 +356,7 @@ def renewed(
 def targets(
     capture: Capture, shown: Sequence[Tensor]
 ) -> Iterator[tuple[int | None, Read, Tensor | None]]:
-    """For each gradient to set, a result's number or a reader, and the gradient."""
+    """For each gradient to set: its tensor's number among results or None, a reader, its value."""
     places = {id(t): k for k, t in enumerate(shown) if capture.is_made(t)}
     for tensor, gradient in capture.settle():
         yield places.get(id(tensor)), capture.standing_for(tensor), gradient

@@ -207,7 +207,7 @@ class Results:
         return [x.chain for x in self._makes or () if isinstance(x, (PartOf, PartOfStorage))]
 
     def places(self) -> list[int] | None:
-        """For each tensor its output, or -1 - k for argument k; None for others."""
+        """For each tensor its output, or -1 - k for argument k; None if a tensor is neither."""
         makes = [Output(k) for k in range(len(self.fresh))] if self._makes is None else self._makes
         found = [place_of(make) for make in makes]
         return None if None in found else [found[k] for k in self._order]

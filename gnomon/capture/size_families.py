@@ -49,7 +49,7 @@ class SizeFamilies:
 
     @cached_property
     def known(self) -> Specializations:
-        """The families by signature without sizes; empty if sizes never become symbolic."""
+        """The families by signature without sizes; `dynamic` makes their sizes symbolic sooner."""
         limits = CAPTURES._replace(enough=ASKED) if self.options.dynamic else CAPTURES
         return Specializations(limits, SizeFamily)
 

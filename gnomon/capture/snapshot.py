@@ -75,7 +75,7 @@ class Looks:
                 del names[name]
 
     def new_since(self, before: Looks) -> list[Any]:
-        """Values under names that were missing at an earlier check."""
+        """Values under names that an earlier walk did not record."""
         known = {entry_of(*place) for *place, _ in before._names}
         return [x for *place, x in self._names if entry_of(*place) not in known]
 
@@ -131,7 +131,7 @@ class Looks:
 
 
 def held_by(cell: types.CellType, default: Any = None) -> Any:
-    """The value of a closure's variable, if it has one."""
+    """The value of a closure's variable, or `default` if it has none."""
     try:
         return cell.cell_contents
     except ValueError:

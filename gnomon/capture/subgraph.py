@@ -93,13 +93,13 @@ class Inner(Capture):
         self.asserted.append(asserted(node_of((condition != 0).all()), text))
 
     def where_asserted(self, result: Node) -> Node:
-        """The result, computed only after assertions hold; its gradient is its own."""
+        """The result where all assertions hold, else 0, so that the assertions are computed."""
         for holds in self.asserted:
             result = where(holds, result, 0)
         return result
 
     def refuse(self, what: str) -> None:
-        """The error for operations that a trace cannot contain."""
+        """Raise the error for an operation that a trace cannot contain."""
         raise refusal(f"{self.name}: inside, {what}.   [{user_site()}]")
 
 

@@ -113,7 +113,7 @@ class Tree:
         """No program of its own; why the function runs without it."""
 
     def holds(self, _: Sequence[Tensor]) -> bool:
-        """Whether a call may begin; guards of the programs are checked at the ends of paths."""
+        """Return True: any call may begin, since guards are checked at the ends of paths."""
         return True
 
     def run(self, arguments: Sequence[Tensor]) -> Any:

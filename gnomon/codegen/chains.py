@@ -54,7 +54,7 @@ class Chains:
             self.values.remember(each, found)
 
     def _siblings(self, fold: Node) -> list[Node]:
-        """Chains that may share a chain's loop: same range, leaves and scope."""
+        """A chain and those that may share its loop: same range, leaves and scope."""
         missing = self._missing(fold)
         found = [
             node
@@ -88,7 +88,7 @@ class Chains:
         return any(node in scope for scope in self.values.scopes)
 
     def _place(self, fold: Node) -> tuple:
-        """The innermost open scope of a chain's loop, where its result is valid."""
+        """The range, leaves, variation and scope of a chain, equal for those of one loop."""
         leaves = fold.params["leaves"]
         return fold.inputs[0], leaves, self.plan.varies(fold), self.plan.level[fold]
 

@@ -79,7 +79,7 @@ def candidates(spec: MatmulSpec, machine: Machine) -> list[TileShape]:
 
 
 FEW_SIZES = 2
-"""The number of sizes up to which a program's products have few rows or many alike."""
+"""The most symbolic sizes of a program whose products may read their left operand in place."""
 
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:

@@ -107,7 +107,7 @@ class Folds:
         return self.tree(fold, self.row(fold, table, leaves))
 
     def row(self, fold: Node, table: str, leaves: int) -> list[str]:
-        """The part of a table that holds a total for each leaf."""
+        """The totals of all leaves, loaded from a table."""
         return [self._unspill(fold, self.e.offset(table, k * SLOT)) for k in range(leaves)]
 
     def _climb(self, fold: Node, table: str, leaves: Lifted) -> None:

@@ -38,7 +38,7 @@ class LlvmAlgebra(Algebra):
         return splat(number, self.integer, self.lanes)
 
     def intrinsic(self, name: str, *values: Value) -> Value:
-        """The function that calls an LLVM intrinsic on floats."""
+        """Emit a call of an LLVM intrinsic on floats."""
         full = f"llvm.{name}.v{self.lanes}{short(self.scalar)}"
         return self.emitter.call(self.kind, full, *((self.kind, value) for value in values))
 

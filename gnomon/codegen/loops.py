@@ -109,7 +109,7 @@ class LoopWriter(RowWriter):
             rest = self.e.value(f"udiv i64 {rest}, {n}")
 
     def _row(self) -> None:
-        """Emit all passes of one row, then the stores of once per row."""
+        """Emit all passes of one row, then the stores of values that it has once."""
         for run in self.plan.passes:
             self._prepare(run.targets())
             self._pass(run)

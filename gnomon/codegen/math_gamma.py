@@ -92,7 +92,7 @@ def precise_sine(a: Algebra, rest: Value) -> Value:
 
 
 def from_whole(a: Algebra, w: Value) -> Value:
-    """The distance of a number from the nearest integer."""
+    """The signed distance of a number from the nearest integer."""
     return a.sub(w, a.round(w))
 
 

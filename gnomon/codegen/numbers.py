@@ -134,7 +134,7 @@ def word(const: Node) -> int:
 
 
 def outline(kernel: LoopKernel) -> str:
-    """A content hash of all that code depends on except numbers, and of equal ones."""
+    """A content hash of all that a kernel's code depends on except its numbers."""
     nodes = ordered(kernel)
     place = {node: k for k, node in enumerate(nodes)}
     rows = tuple(outline_of(node, place) for node in nodes)

@@ -1,6 +1,6 @@
-"""From a closed graph to a program: the passes in order, what is measured, what is built when.
+"""Compile closed graphs to programs: the order of passes, measurements, and the caches.
 
-PyTorch's names of this path are those of gnomon/capture/annotations.py.
+The functions behind PyTorch's names are in gnomon/capture/annotations.py.
 """
 
 from gnomon.lazy import names_in

@@ -1,9 +1,9 @@
-"""Products and fusions are measured, within a budget for the whole program.
+"""Measure tiles of products, and fusions, within a budget of time for the whole program.
 
 Candidates come from the problem (gnomon/codegen/choices.py, gnomon/schedule/excerpt.py) and give
-the same bits, so that timing never chooses a result. Their runs are interleaved, over operands that
-are more than L2 together holds, since a program finds them there; what was measured is kept on
-disk, for tiles once per class of products, for fusions once per excerpt.
+the same bits, so that timing never chooses a result. Their runs are interleaved, over operands
+larger than all L2 caches together, since a program finds its operands outside of them too;
+measurements are stored on disk, for tiles once per class of products, for fusions once per excerpt.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ from gnomon.settings import Settings, override
 __all__ = ["Tuner", "explain", "measure"]
 
 ROUNDS, MOST, MOMENT = 7, 50, 0.1
-"""Samples of each candidate, and at most while all are over in a moment, in seconds.
+"""The fewest and the most samples per candidate; further ones than the fewest start within MOMENT
+seconds.
 
-Other work on the machine takes a core for longer than a small kernel runs.
-"""
+Other work on the machine occupies a core for longer than a small kernel runs."""
 MARGIN = 0.02
-"""By how much a candidate must beat the model's choice."""
+"""The part of the time by which a candidate must beat the model's choice."""
 SETS = 8
-"""Sets of operands at most."""
+"""The most sets of operands between which measured runs alternate."""
 STEPS = 5
-"""A byte to or from memory takes as long as so many steps of a product."""
+"""The steps of a product that take as long as one byte to or from memory."""
 
 
 class Runs(Protocol):
-    """A program, as it is measured."""
+    """Protocol of a program that can be measured."""
 
     def run(self, inputs: Sequence[DeviceBuffer]) -> object:
         """Run on row-major inputs."""
 
 
 class Tuner(Verdicts):
-    """Measures what it meets in a program and knows nothing of, while the program's budget lasts.
+    """Measurer of products and fusions whose choice is not known, within the program's budget.
 
-    form: a part of a program as one of its own.
+    form: compiles a part of a program as a program of its own.
     """
 
     def __init__(self, context: CompileContext, form: Callable[[Placed], Runs]) -> None:
@@ -75,7 +75,7 @@ class Tuner(Verdicts):
         self.waiting: dict[str, list[Excerpt]] = {}
 
     def find(self, excerpt: Excerpt) -> FusionVerdict | None:
-        """The verdict on an excerpt; if there is none, it waits to be measured."""
+        """The verdict on an excerpt, or None; if there is none, it is queued to be measured."""
         if excerpt.key not in self.known:
             found = remembered(excerpt.key, self.settings, FusionVerdict)
             if found is None:
@@ -89,8 +89,8 @@ class Tuner(Verdicts):
     def settle(self, graph: Graph) -> bool:
         """Measure products of a graph, and fusions that wait, the costliest first.
 
-        Says whether a partition may come out otherwise now. What there is no time for is left to
-        bytes for good, so that the program is the same when it is made again.
+        Returns whether a partition may come out differently now. Parts for which no time is left
+        are decided by bytes for good, so that the program is the same when it is built again.
         """
         if self.end is None:
             self.end = self.moments.clock() + self.budget
@@ -109,7 +109,7 @@ class Tuner(Verdicts):
         return any(self.known[key] for key in waiting)
 
     def cut(self, key: Hashable, spec: MatmulSpec) -> None:
-        """Decide how products of a class are cut, if nothing is known and there is time."""
+        """Choose the tile of a class of products, by a measurement if there is time for one."""
         if decided(key) is not None:
             return
         found, end = remembered(key, self.settings, Choice), self.end or 0.0
@@ -120,7 +120,7 @@ class Tuner(Verdicts):
             decide(key, found)
 
     def join(self, excerpt: Excerpt) -> None:
-        """Interleave runs of both forms of an excerpt, if there are two and there is time."""
+        """Measure both forms of an excerpt in turn, if they differ and there is time."""
         start, self.known[excerpt.key] = self.moments.clock(), None
         if start >= (self.end or 0.0):
             return
@@ -139,7 +139,7 @@ class Tuner(Verdicts):
 
 
 def wanted(nodes: Iterable[Node], machine: Machine) -> dict[Hashable, tuple[MatmulSpec, int]]:
-    """The products of a program that may be cut in several ways by class, and their work."""
+    """The products with several candidate tiles: class -> a description, and the work of all."""
     found: dict[Hashable, tuple[MatmulSpec, int]] = {}
     for node in (x for x in nodes if x.op == "contract"):
         spec = oriented(node)[2]
@@ -151,7 +151,7 @@ def wanted(nodes: Iterable[Node], machine: Machine) -> dict[Hashable, tuple[Matm
 
 
 def products(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, MatmulSpec]]:
-    """Kernels that are products, and what they compute."""
+    """Yield each matrix product among kernels, with its description."""
     for kernel in kernels:
         for node in () if kernel.members or kernel.name == PACK else kernel.nodes:
             if node.op == "contract":
@@ -162,7 +162,7 @@ def products(kernels: Iterable[Kernel]) -> Iterator[tuple[Kernel, MatmulSpec]]:
 
 
 def measure(spec: MatmulSpec, machine: Machine, moments: Moments, end: float) -> Choice:
-    """Interleave runs of all candidates; the one that is quickest at its best is the choice."""
+    """Measure all candidate tiles in turn; the choice is the one with the shortest run."""
     start, shapes = moments.clock(), candidates(spec, machine)
     runs = [runner(replace(spec, tile=shape, slots=OperandSlots()), machine) for shape in shapes]
     sets = list(operands(spec, machine))
@@ -180,7 +180,7 @@ def interleaved(
     moments: Moments,
     end: float,
 ) -> list[float]:
-    """The seconds of each at its best: other work on the machine only ever adds."""
+    """The shortest run of each candidate in seconds, since other load only lengthens runs."""
     times: list[list[float]] = [[] for _ in runs]
     timer = moments.clock
     first = timer()
@@ -198,7 +198,7 @@ def interleaved(
 
 
 def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[DeviceBuffer]], None]:
-    """A product alone, as a program of (C, A, B)."""
+    """Compile a single product, as a function that runs it on buffers C, A and B."""
     given = written("matmul", emit_matmul, (spec, machine), 3)
     codes = (given.code, *given.code.parts)
     handles = HOST.kernels.load({code.symbol: code.text for code in codes})
@@ -209,34 +209,34 @@ def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[DeviceBuffe
 
 
 def operands(spec: MatmulSpec, machine: Machine) -> Iterator[tuple[DeviceBuffer, ...]]:
-    """C, A and B, often enough."""
+    """Sets of buffers C, A and B, large enough together to exceed L2."""
     sizes = [extent(spec, side) for side in "cab"]
     widths = (spec.item, spec.item_of("a"), spec.item_of("b"))
     return rotating([x * width for x, width in zip(sizes, widths, strict=True)], machine)
 
 
 def rotating(nbytes: Sequence[int], machine: Machine) -> Iterator[tuple[DeviceBuffer, ...]]:
-    """Buffers of zeros, as often as it takes to fill L2 twice."""
+    """Yield sets of zero buffers of these sizes that together fill L2 twice."""
     for _ in range(min(max(2 * machine.l2 // sum(nbytes), 1), SETS)):
         yield tuple(map(zeros, nbytes))
 
 
 def zeros(nbytes: int) -> DeviceBuffer:
-    """A buffer of zeros."""
+    """Create a buffer of zeros."""
     made = DeviceBuffer(nbytes)
     ctypes.memset(made.address, 0, nbytes)
     return made
 
 
 def extent(spec: MatmulSpec, side: str) -> int:
-    """One more than the last element of an operand that a product touches."""
+    """The number of elements of an operand's buffer that a product needs."""
     start = spec.starts["abc".index(side)]
     axes = (*spec.batch, *spec.rows, *spec.columns, *spec.steps)
     return start + sum(far(axis, side) for axis in axes) + 1
 
 
 def far(axis: Axis, side: str) -> int:
-    """The extent of an axis."""
+    """The distance from the first to the last element of an axis in an operand."""
     return max((axis.size - 1) * getattr(axis, side), 0)
 
 
@@ -244,7 +244,7 @@ def far(axis: Axis, side: str) -> int:
 
 
 def key_of(key: Hashable) -> str:
-    """The digest of all that a measurement depends on."""
+    """The digest of everything that a measurement depends on."""
     return digest(repr(key), own_sources(), HOST.kernels.key_of(""))
 
 
@@ -252,14 +252,14 @@ Found = TypeVar("Found", Choice, FusionVerdict)
 
 
 def remember(key: Hashable, choice: Choice | FusionVerdict, settings: Settings) -> None:
-    """Keep a choice."""
+    """Store a measured choice on disk."""
     folder = cache_of(settings, "choices")
     if folder is not None:
         folder.store(key_of(key), msgspec.msgpack.encode(choice))
 
 
 def remembered(key: Hashable, settings: Settings, kind: type[Found]) -> Found | None:
-    """A choice of an earlier process."""
+    """The choice that an earlier process stored on disk, or None."""
     folder = cache_of(settings, "choices")
     content = None if folder is None else folder.load(key_of(key))
     if content is None:
@@ -271,18 +271,18 @@ def remembered(key: Hashable, settings: Settings, kind: type[Found]) -> Found | 
 
 
 def explain(kernels: Iterable[Kernel]) -> str:
-    """Every product of a program: its tile, by what it was chosen, and what that cost."""
+    """A listing of every product of a program: its tile, the origin of that, and the costs."""
     found: dict[tuple, tuple[str, ...]] = {}
     kernels, processor = list(kernels), target.machine()
     panels = {kernel.buffers[0] for kernel in kernels if kernel.name == PACK}
     for kernel, spec in products(kernels):
         kept = "right factor kept in panels" if panels & {*kernel.buffers} else ""
-        found.setdefault((*row(spec, processor), kept), (where(kernel),))
+        found.setdefault((*row_of_product(spec, processor), kept), (where(kernel),))
     rows = [(*one, *line) for one, line in found.items()]
     return "\n".join([counted(len(rows), "kind") + " of products", *aligned(rows)])
 
 
-def row(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:
+def row_of_product(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:
     """The row of one product in `explain_gemm`: sizes, tile, and the origin of the choice."""
     choice, shapes = decided(class_of(spec, machine)), candidates(spec, machine)
     if not shapes:
@@ -300,14 +300,14 @@ def origin(choice: Choice) -> str:
 
 
 def shape_of(spec: MatmulSpec) -> str:
-    """Rows, columns and steps of a product, and its batch."""
+    """The sizes of a product as text: rows, columns and steps, and the batch."""
     sizes = by([count(axes) for axes in (spec.rows, spec.columns, spec.steps)])
     batch = prod(axis.size for axis in spec.batch)
     return f"{spec.scalar} {sizes}" + (f", {batch} times" if batch > 1 else "")
 
 
 def by(sizes: Sequence[int]) -> str:
-    """Sizes with signs between.
+    """Sizes as text, with multiplication signs between.
 
     >>> by((6, 16))
     '6×16'

@@ -1,6 +1,6 @@
-"""From a closed graph to an executable: found in this process or on the disk, or compiled.
+"""Build executables from closed graphs: from this process's cache, the disk, or the compiler.
 
-A process that finds its programs on the disk never loads what compiles.
+A process that finds its programs on disk never loads the compiler.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ __all__ = ["build", "compile_graph", "from_file", "is_built", "of_block", "refus
 
 
 MANY = 200
-"""Nodes of a graph whose code takes longer than it takes to start another process."""
+"""The nodes of a graph from which its code takes longer than starting another process."""
 
 
 _built: Recent[tuple, Executable] = memo(Recent())
 _outlines: set[bytes] = memo(set())
-"""Outlines of graphs that were built: where one comes again, sizes vary."""
+"""The outlines of graphs built so far; a second graph of an outline means that sizes vary."""
 compiling: ContextVar[Graph | None] = ContextVar("compiling", default=None)
-"""The graph whose passes run."""
+"""The graph whose passes are running."""
 _locks: dict[tuple, threading.Lock] = {}
 _lock = held(threading.Lock())
 os.register_at_fork(after_in_child=_locks.clear)
@@ -68,9 +68,9 @@ def build(
     context: CompileContext | None = None,
     **asked: Any,
 ) -> Executable:
-    """The executable of a graph; made once per structure and context.
+    """The executable of a graph, made once per structure and context.
 
-    asked: of the context, where none is given.
+    asked: fields of the context, if no context is given.
     """
     context = context or target.context(**asked)
     key = (graph.key, context.key)
@@ -86,7 +86,7 @@ def build(
 
 
 def made_anew(graph: Graph, context: CompileContext) -> Executable:
-    """A program of a graph that no program in this process is for."""
+    """Compile a graph for which this process has no program."""
     taken = dissection(graph)
     # what is measured of a program that was made before has its sizes
     fixed = (graph.key, context.by_model.key) in _built
@@ -97,9 +97,9 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
 
 
 def known(taken: Dissection, lines: Lines) -> Executable | None:
-    """The executable of a graph that nobody made yet, where a program for all sizes serves it.
+    """The executable of a graph that was not built yet, if a dynamic-shape program serves it.
 
-    lines: of the graph's nodes.
+    lines: the source lines of the graph's nodes.
     """
     context = target.context()
     may = taken.outline in _outlines and context.may_vary
@@ -107,13 +107,13 @@ def known(taken: Dissection, lines: Lines) -> Executable | None:
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:
-    """Whether `build` finds a program, in this process or on the disk, and compiles nothing."""
+    """Whether `build` finds a program, in this process or on the disk, without compiling."""
     known = (graph.key, context.key) in _built
     return known or is_saved(key_of(graph, context), context.settings)
 
 
 def refuse_measured(graph: Graph, context: CompileContext) -> None:
-    """Make `build` give the model's own choice where this context asks for measurements."""
+    """Make `build` return the cost model's program for a context that asks for measurements."""
     plainly = context.by_model
     with _lock:
         found = _built.get((graph.key, plainly.key))
@@ -127,7 +127,7 @@ def compile_graph(
 ) -> Executable:
     """A program from the disk, or a new one: for these sizes, or for several if `taken` is given.
 
-    taken: the graph taken apart, whose program may serve other sizes too.
+    taken: the dissected graph, whose program may serve other sizes too.
     """
     start, key = perf_counter(), key_of(graph, context)
     found = saved(key, context)
@@ -140,7 +140,7 @@ def compile_graph(
 
 
 def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
-    """All passes, in order, then machine code; the program goes to the disk under its key."""
+    """Run all passes and compile the code; the program is stored on disk under its key."""
     start, settings = perf_counter(), context.settings
     if not context.backend.interprets:
         conformance.assure()
@@ -179,7 +179,7 @@ def compiled(graph: Graph, context: CompileContext, key: str) -> Executable:
 
 
 class LaterSteps(Sequence[Step]):
-    """The steps of a program from a file, which are planned anew when somebody looks at them."""
+    """The steps of a program from a file, which are planned anew when first read."""
 
     def __init__(self, count: int) -> None:
         self._count, self.block = count, cast("Callable[[], ProgramBlock]", None)
@@ -194,9 +194,9 @@ class LaterSteps(Sequence[Step]):
 def from_file(
     graph: Graph, plan: SavedProgram, tables: Tables, code: Any, context: CompileContext
 ) -> Executable:
-    """A program from a file, whose machine code is there; its steps are known by their number.
+    """The executable of a program file that holds the machine code, without its steps' details.
 
-    context: of the code, by which its kernels are made again where somebody asks for them.
+    context: that of the code, used when its kernels are generated again on demand.
     """
     steps = LaterSteps(len(plan.steps))
     plan = replace(plan, steps=cast(Any, steps))
@@ -216,14 +216,14 @@ def executable_of_part(context: CompileContext, placed: Placed) -> Executable:
 
 
 def of_block(block: ProgramBlock, plan: SavedProgram, context: CompileContext) -> Executable:
-    """A program of kernels that are written, and their plan."""
+    """The executable of kernels with their code, and of their plan."""
     texts = {code.symbol: code.text for k in block.kernels() for code in k.codes}
     handles = context.backend.kernels.load(texts)
     return Executable(block.graph, plan, handles, context, remaking(plan, context), block)
 
 
 def remaking(plan: SavedProgram, context: CompileContext) -> Remake:
-    """A function that runs the passes on a program's graph again, as when it was compiled."""
+    """A function that repeats the passes on a program's graph, as when it was compiled."""
 
     def remake(graph: Graph) -> ProgramBlock:
         with override(**context.settings._asdict()):

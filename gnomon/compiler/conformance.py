@@ -1,8 +1,8 @@
-"""Conformance: what LLVM makes of the emitter's idioms on this machine, beside numpy.
+"""Conformance: compare the code that LLVM makes of the emitter's idioms with numpy.
 
-Each idiom runs on memory whose neighbours are watched. LLVM 22.1.0 fails some of them on AVX-512
-where the worker does not mend their text. `gnomon doctor` runs a part, tests run all. Nothing is
-compiled where those fail that an LLVM is known to get wrong.
+Each idiom runs on memory whose surroundings are checked for stray writes. LLVM 22.1.0 fails some of
+them on AVX-512 unless the worker repairs their text. `gnomon doctor` runs a part of them, the tests
+run all. Nothing is compiled if an idiom fails that some LLVM is known to get wrong.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from gnomon.settings import current
 __all__ = ["assure", "failures"]
 
 GUARD = 64
-"""Bytes that are watched before and after what an idiom writes."""
+"""The guard bytes before and after the memory that an idiom writes."""
 UNTOUCHED = 0xEE
 
 
 def written(several: Sequence[Idiom], name: str) -> str:
-    """One text for many idioms: an array of functions' addresses is what its symbol holds."""
+    """Emit many idioms as one text, whose symbol is a table of their addresses."""
     module = LLVMModule()
     for k, idiom in enumerate(several):
         e = module.function(f"{name}.{k}", [("ptr", "a"), ("ptr", "m"), ("ptr", "out")])
@@ -43,12 +43,12 @@ def written(several: Sequence[Idiom], name: str) -> str:
 
 
 def watched(nbytes: int) -> np.ndarray:
-    """Memory for a result, with guard bytes on both sides."""
+    """Memory for a result, filled with a pattern, with guard bytes on both sides."""
     return np.full(nbytes + 2 * GUARD, UNTOUCHED, np.uint8)
 
 
 def run(idiom: Idiom, address: int, seed: int) -> str:
-    """The name of an idiom and the mask under which it is wrong; empty if under none."""
+    """Run an idiom under each mask; returns its name and the first wrong mask, or ""."""
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
     for on in idiom.masks:
         a = samples(idiom.given, idiom.lanes, seed)
@@ -65,7 +65,7 @@ def run(idiom: Idiom, address: int, seed: int) -> str:
 
 
 def same(found: np.ndarray, expected: np.ndarray, made: np.dtype) -> bool:
-    """Whether all bytes agree; any NaN is any other's equal."""
+    """Whether two results are equal in all bytes, guards included; any two NaN are equal."""
     left, right = (x[GUARD:-GUARD].view(made) for x in (found, expected))
     edges = [np.array_equal(found[part], expected[part]) for part in (AHEAD, BEHIND)]
     if made.kind not in "fV":
@@ -77,13 +77,13 @@ def same(found: np.ndarray, expected: np.ndarray, made: np.dtype) -> bool:
 
 AHEAD, BEHIND = slice(None, GUARD), slice(-GUARD, None)
 TOGETHER = 256
-"""Idioms of one text."""
+"""The number of idioms that are compiled as one text."""
 
 
 def failures(several: Sequence[Idiom], target: device.Target | None = None) -> Iterator[str]:
-    """The idioms that LLVM gets wrong on this machine, for a target that it can run.
+    """Yield the idioms that LLVM gets wrong on this machine, for a target that it can run.
 
-    Code is compiled anew each time: an entry of the cache says nothing of this LLVM.
+    Code is compiled anew each time, since a cache entry says nothing about this LLVM.
     """
     made = target or device.target()
     for start in range(0, len(several), TOGETHER):
@@ -101,7 +101,7 @@ def failures(several: Sequence[Idiom], target: device.Target | None = None) -> I
 
 
 def assure() -> None:
-    """Refuse to compile where LLVM is wrong about `suspects`; a machine is asked once.
+    """Raise CompileError if LLVM gets one of `suspects` wrong; a machine is tested once.
 
     Raises CompileError.
     """
@@ -122,4 +122,4 @@ def assure() -> None:
 
 
 _right: set[str] = memo(set())
-"""Targets, by the key of their code, for which LLVM is right about `suspects`."""
+"""Keys of the targets for which LLVM has all `suspects` right."""

@@ -1,7 +1,7 @@
-"""Programs of captured functions on another device than the processor.
+"""Programs of captured functions on devices other than the processor.
 
-A capture is a graph, which no device is a part of: where its inputs are in another memory, the
-graph is built for that memory's backend, and for no other.
+A captured graph contains no device: if its inputs are in another memory, it is built for that
+memory's backend alone.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["TiersElsewhere"]
 
 
 class TiersElsewhere:
-    """The programs of a captured graph on devices beside the processor, made when asked for.
+    """The programs of a captured graph on devices beside the processor, built on first use.
 
-    rewritten: outputs that replace an input's value, and which.
+    rewritten: pairs of an output that replaces an input's value, and that input.
     """
 
     def __init__(self, graph: Callable[[], Graph], name: str, rewritten: Pairs = ()) -> None:
@@ -31,9 +31,9 @@ class TiersElsewhere:
         self._made: dict[str, Tier] = {}
 
     def tier(self, form: Graph, values: Sequence[DeviceBuffer]) -> Tier | None:
-        """The program on the device of these values; None where that is the processor.
+        """The program on the device of these values; None if that is the processor.
 
-        Raises DeviceError where inputs are on several devices.
+        Raises DeviceError if inputs are on several devices.
         """
         place = memory_of(form, self._name, values)
         if place is memory:
@@ -49,12 +49,12 @@ class TiersElsewhere:
 def run_there(
     made: Executable, place: Allocator, inputs: Sequence[DeviceBuffer], over: Pairs = ()
 ) -> list[DeviceBuffer]:
-    """Run a program in a memory; the processor's numbers are copied there."""
+    """Run a program in a memory; operands in the processor's memory are copied there."""
     return made.run([x if x.memory is place else x.copied(place) for x in inputs], over)
 
 
 def memory_of(form: Graph, name: str, values: Sequence[DeviceBuffer]) -> Allocator:
-    """The memory that a program's inputs are in; a number of the processor's is read anywhere."""
+    """The memory of a program's inputs; single numbers of the processor may be anywhere."""
     pairs = zip(values, form.inputs, strict=False)
     first = {x.memory: leaf for x, leaf in pairs if is_placed(x, leaf.rank)}
     if len(first) > 1:

@@ -1,7 +1,7 @@
-"""Idioms: small functions of what the emitter writes, each with what numpy says that it gives.
+"""Idioms: small functions of the code that the emitter writes, with their results by numpy.
 
-They stand for every type, lane count and kind of mask that kernels use. Who runs them, and on what
-memory, is in conformance.py.
+They cover every type, lane count and kind of mask that kernels use. conformance.py runs them and
+provides the memory.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ __all__ = ["Idiom", "converted", "idioms", "samples", "suspects"]
 SIGNED, UNSIGNED = (int8, int16, int32, int64), (uint8, uint16, uint32, uint64)
 DTYPES = (bool_, *SIGNED, *UNSIGNED, float16, bfloat16, float32, float64)
 NARROWING = ((int32, int8), (int64, int32), (int64, int16), (float32, bfloat16), (float64, float16))
-"""Conversions that `gnomon doctor` looks at; the first three are what LLVM 22.1.0 gets wrong."""
+"""Conversions that `gnomon doctor` tests; LLVM 22.1.0 gets the first three wrong."""
 IdiomReference = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Masks = Sequence[frozenset[int]]
 
 
 @dataclass(frozen=True)
 class Idiom:
-    """A function of `a` and a mask's bytes that writes `out`, and what it should write.
+    """A function that writes `out` from `a` and a mask, and the result that it should have.
 
-    `expected(a, on)` is every lane's value; lanes that are off keep what was there, unless `whole`.
+    `expected(a, on)` is every lane's value; inactive lanes keep their old contents, unless `whole`.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Idiom:
 
 
 def everything(lanes: int) -> frozenset[int]:
-    """All lanes."""
+    """The set of all lanes."""
     return frozenset(range(lanes))
 
 
 def masks_of(lanes: int, seed: int = 0) -> list[frozenset[int]]:
-    """No lane, single ones, all but the last, some by chance; then all, halves, every other."""
+    """Masks as sets of lanes: none, one, all but one, random ones, all, half, every other."""
     chosen = random.Random(seed)
     return [
         frozenset(),
@@ -81,22 +81,22 @@ def masks_of(lanes: int, seed: int = 0) -> list[frozenset[int]]:
 
 
 KNOWN = 5
-"""Masks, of the first, that are tried as constants too."""
+"""The number of masks, from the first on, that are also tried as constants."""
 
 
 def constant_mask(on: frozenset[int], lanes: int) -> str:
-    """A mask that LLVM knows."""
+    """The text of a mask as a constant, which LLVM can fold."""
     return f"<{', '.join('i1 true' if k in on else 'i1 false' for k in range(lanes))}>"
 
 
 def dynamic_mask(e: Emitter, lanes: int) -> str:
-    """Emit a mask that is read from memory, so that LLVM does not know it."""
+    """Emit a mask that is read from memory, so that LLVM cannot fold it."""
     kind = vector("i8", lanes)
     return e.value(f"icmp ne {kind} {e.load('%m', kind, 1)}, zeroinitializer")
 
 
 def mask_kinds(lanes: int) -> Iterator[tuple[str, Callable[[Emitter], str], Masks]]:
-    """Masks, some as constants that LLVM knows, and all of them as read at run time."""
+    """Yield kinds of masks: each of the first as a constant, and all of them read at run time."""
     masks = masks_of(lanes)
     for on in masks[:KNOWN]:
         text = constant_mask(on, lanes)
@@ -108,7 +108,7 @@ def mask_kinds(lanes: int) -> Iterator[tuple[str, Callable[[Emitter], str], Mask
 
 
 def converted(x: np.ndarray, made: DType) -> np.ndarray:
-    """A cast as gnomon defines it: as in codegen/scalar.py; narrow floats round once."""
+    """Cast numbers by numpy as Gnomon defines it (codegen/scalar.py); narrow floats round once."""
     kind = made.numpy
     with np.errstate(all="ignore"):
         if made is bool_:
@@ -121,7 +121,7 @@ def converted(x: np.ndarray, made: DType) -> np.ndarray:
 
 
 def cut(x: np.ndarray, made: DType) -> np.ndarray:
-    """Whole numbers as integers of a dtype."""
+    """Convert whole numbers as floats to integers of a dtype, as Gnomon defines it."""
     low, high = made.limits
     most = float(high + 1 if made in (int32, int64) else 1 << (31 if made.bits <= 16 else 63))
     found = np.where(np.abs(x) < most, x, 0).astype(np.int64).astype(made.numpy)
@@ -132,7 +132,7 @@ def cut(x: np.ndarray, made: DType) -> np.ndarray:
 
 
 def samples(dtype: np.dtype, lanes: int, seed: int) -> np.ndarray:
-    """Numbers of all sizes, the odd ones among them."""
+    """Random numbers of a dtype, special values among them."""
     chosen = np.random.default_rng(seed)
     if dtype.kind == "b":
         return chosen.integers(0, 2, lanes).astype(dtype)
@@ -150,7 +150,7 @@ def samples(dtype: np.dtype, lanes: int, seed: int) -> np.ndarray:
 
 
 def moves(given: DType, made: DType) -> Iterator[Idiom]:
-    """Elements are read, converted and written, plainly or under masks, past the caches or not."""
+    """Yield idioms that load, convert and store elements: plainly, masked, past the caches."""
     reads, writes = scalar.memory(given), scalar.memory(made)
     size = made.itemsize
 
@@ -195,7 +195,7 @@ def moves(given: DType, made: DType) -> Iterator[Idiom]:
 
 
 def truncations(given: DType, made: DType, lanes: int) -> Iterator[Idiom]:
-    """Integers cut to narrower ones and stored under masks, in vectors of other lengths."""
+    """Yield idioms that truncate integers and store them under masks, at several lane counts."""
     wide, thin = f"i{given.bits}", f"i{made.bits}"
     for name, mask, masks in mask_kinds(lanes):
 
@@ -210,7 +210,7 @@ def truncations(given: DType, made: DType, lanes: int) -> Iterator[Idiom]:
 
 
 def lookups(dtype: DType) -> Iterator[Idiom]:
-    """A gather whose lanes that are off read the first element and hold a filling."""
+    """Yield idioms of a gather whose lanes that are off are filled."""
     kind, size = scalar.memory(dtype), dtype.itemsize
     order = [(5 * k + 3) % LANES for k in range(LANES)]
     places = f"<{', '.join(f'i64 {k}' for k in order)}>"
@@ -229,7 +229,7 @@ def lookups(dtype: DType) -> Iterator[Idiom]:
 
 
 def binaries(dtype: DType) -> Iterator[Idiom]:
-    """A function of each lane and of the one beside it, by a shuffle: extremes, sums, products."""
+    """Yield idioms of a function of neighbouring lanes: minimum, maximum, sum, product."""
     kind, size = scalar.memory(dtype), dtype.itemsize
     turned = [(k + 1) % LANES for k in range(LANES)]
     rows = {"minimum": np.minimum, "maximum": np.maximum, "add": np.add, "mul": np.multiply}
@@ -252,7 +252,7 @@ def binaries(dtype: DType) -> Iterator[Idiom]:
 
 
 def mask_algebra() -> Iterator[Idiom]:
-    """A mask and a comparison joined as kernels join them, and a branch where any lane is on."""
+    """Yield idioms that combine a mask with a comparison, and that branch if any lane is on."""
 
     def joined(e: Emitter) -> None:
         x, kind = e.load("%a", vector("i32"), 4), vector("i32")
@@ -283,7 +283,7 @@ def suspects() -> list[Idiom]:
 
 
 def idioms(thorough: bool = True) -> Iterator[Idiom]:
-    """All idioms, or those of the conversions that matter most."""
+    """Yield all idioms; if not `thorough`, those of the most important conversions."""
     pairs = product(DTYPES, DTYPES) if thorough else NARROWING
     for given, made in pairs:
         yield from moves(given, made)

@@ -1,4 +1,4 @@
-"""The log of passes: lines for the debug dial and for listeners, and the check after each pass."""
+"""The log of passes: debug lines, events for listeners, and the check after each pass."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["passed", "shown"]
 
 
 def shown(name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool = False) -> Graph:
-    """A graph after a pass, which the debug dial tells of, and which is checked if asked for.
+    """Run a pass on a graph, log it, and verify the result if the settings ask for it.
 
-    divides: the result is one rank's, whose inputs and outputs are parts.
+    divides: whether the result is one rank's program, whose inputs and outputs are parts.
     """
     start = perf_counter()
     made = step(graph)
@@ -29,7 +29,7 @@ def shown(name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool
 
 
 def passed(name: str, start: float) -> None:
-    """Tell whoever listens what a part of a compilation took."""
+    """Announce the time that a part of a compilation took, if there are listeners."""
     if events.heard():
         spent, end = perf_counter() - start, monotonic_ns()
         events.announce("compile", name=name, start=end - round(1e9 * spent), end=end)

@@ -66,15 +66,15 @@ Ask = Callable[[str, str], None]
 
 
 def ignored(name: str, text: str) -> None:
-    """Do nothing with a finished text: it is compiled later."""
+    """Ignore a finished text, which is compiled later."""
 
 
 def kernels_of(
     graph: Graph, context: CompileContext, ask: Ask = ignored, judge: Verdicts | None = None
 ) -> ProgramBlock:
-    """The graph after all passes, and its kernels in order; `ask` hears of code as it is written.
+    """The block of a graph after all passes, with its kernels; `ask` is called with each code.
 
-    LLVM takes longer than the passes do, so other processes begin before the last kernel is known.
+    LLVM takes longer than the passes do, so other processes start before the last kernel is known.
     """
     allows = context.settings.allows
     if context.backend.interprets:
@@ -112,7 +112,7 @@ def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
 def opened_block(
     graph: Graph, context: CompileContext, ask: Ask, judge: Verdicts | None, inside: bool = False
 ) -> ProgramBlock:
-    """An opened graph as kernels, and as blocks for the graphs inside it."""
+    """Run the passes after inlining, and partition the graph into a block of kernels."""
     settings = context.settings
     flat = shown("legalize", shown("empty", graph, empty), legalize)
     flat = shown("loosen", flat, loosen) if settings.numerics == "fast" else flat
@@ -136,7 +136,7 @@ def block_of(
     judge: Verdicts | None = None,
     notes: Notes | None = None,
 ) -> ProgramBlock:
-    """Clusters as kernels in order, and graphs inside them as blocks."""
+    """Generate the kernels of a partition, in running order, and the blocks of inner graphs."""
     graph, parts, start = placed.graph, [], perf_counter()
     within = partial(opened_block, context=context.inside, ask=ask, judge=judge, inside=True)
     for part in KernelBuilder(placed, context, within, partial(pieces_of, context)).parts():
@@ -155,6 +155,6 @@ def block_of(
 
 
 def pieces_of(context: CompileContext, graph: Graph) -> tuple[Graph, tuple[Kernel, ...]]:
-    """The kernels of a graph that chunks share, over parts of buffers."""
+    """The kernels of a graph that chunks of a region share."""
     block = kernels_of(graph, replace(context, kept=None))
     return block.graph, tuple(block.kernels())

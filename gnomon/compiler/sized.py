@@ -1,10 +1,10 @@
-"""Programs that serve every size: compiled once more when sizes vary, then given the numbers.
+"""Dynamic-shape programs: compiled once on symbolic sizes, then bound to each graph's numbers.
 
-The first programs of an outline are made for their own sizes. At its third sizes, or at the second
-where a function asks for it, the numbers that differ become sizes (gnomon/ir/sizes.py), passes run
-once on these, and what comes of it serves all graphs whose numbers agree with what was decided.
-Numbers that follow from others in all graphs so far are taken to follow always; where one does not,
-the program does not serve it.
+The first programs of an outline are built for their own sizes. At the third sizes, or at the second
+where a function asks for it, the numbers that differ become symbolic sizes (gnomon/ir/sizes.py),
+passes run once on these, and the result serves all graphs whose numbers satisfy the guards. Numbers
+that followed from others in all graphs so far are assumed to follow always; the program does not
+serve a graph where one does not.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ _families = memo(Specializations(PROGRAMS))
 
 
 def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executable | None:
-    """The executable of a graph, taken apart, by a program that serves other sizes too.
+    """The executable of a graph by a program that serves other sizes too; None without one.
 
-    None where there can be none, as for the first graph of its outline, or one that is given its
-    rank. The numbers that are no sizes are part of the key.
+    None for the first graph of an outline, and for a graph that takes its rank as an input. Numbers
+    that are no sizes are part of the key.
     """
     if ranks_of(graph):
         return None
@@ -61,13 +61,13 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
 
 
 def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
-    """The executable of a graph that nobody made, by a program that is there; None if none is.
+    """The executable of a graph by an existing program for several sizes; None if none fits.
 
-    lines: of the graph's nodes. Those in graphs inside of it are the program's own.
+    lines: the source lines of the graph's nodes; those of nested graphs are the program's own.
     """
     family = _families.get((taken.outline, taken.structure, context.key))
     found = family and family.serving(taken.numbers)
-    if not found or found[0].inside != inside(lines):
+    if not found or found[0].inside != nested_lines(lines):
         return None
     program, own = found
     made = program.at(own, partial(sited, program.graph, taken.numbers, lines))
@@ -78,7 +78,7 @@ def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executabl
 def new_program(
     graph: Graph, samples: Sequence[Numbers], leaves: Sequence[int], context: CompileContext
 ) -> SizedProgram | None:
-    """A program for the first of some samples: one that stands for many sizes, or its own."""
+    """Compile a program that serves the first sample, with sizes as symbols if possible."""
     inputs = sum(x.rank for x in graph.inputs)
 
     def make(stand_in: StandIn) -> SizedProgram:
@@ -101,7 +101,7 @@ def on_symbols(
 
 
 class SizedProgram:
-    """A program that reads its sizes when it runs."""
+    """A program whose sizes are read when it runs."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class SizedProgram:
         context: CompileContext,
     ) -> None:
         refuse_fixed(graph)
-        self.graph, self.inside = graph, inside(lines_of(graph))
+        self.graph, self.inside = graph, nested_lines(lines_of(graph))
         self._relations, self._related = relations, relations()
         sizes, given = self._related.sizes, self._related.numbers
         self.context = replace(context, sizes_vary=True)
@@ -138,12 +138,12 @@ class SizedProgram:
         self._sizes = sizes
 
     def serves(self, numbers: Numbers) -> Numbers | None:
-        """The sizes of a graph with these numbers; None if the program is not for it."""
+        """The sizes of a graph with these numbers; None if the program does not serve it."""
         own = self._related.given_by(numbers)
         return own if own is not None and self._holds(own) else None
 
     def at(self, own: Numbers, graph: Graph | Callable[[], Graph]) -> Executable:
-        """The executable of a graph of these sizes."""
+        """The executable of a graph at these sizes."""
         values = dict(zip(self._names, self._rest_of(own), strict=True))
         rest = {"needs": self.plan.needs, **substituted(self._rest, of_symbols(values.get))}
         rest["needs"] = replace(rest["needs"], alone=bool(rest["needs"].alone))
@@ -158,7 +158,7 @@ class SizedProgram:
         return made
 
     def _remaking(self, own: Numbers) -> Callable[[Graph], ProgramBlock]:
-        """A function that runs the passes again, as when the program was made."""
+        """A function that repeats the passes at these sizes, as when the program was made."""
 
         def remake(graph: Graph) -> ProgramBlock:
             related = self._relations()
@@ -171,20 +171,20 @@ class SizedProgram:
 
 
 def sited(graph: Graph, numbers: Numbers, lines: Lines) -> Graph:
-    """A graph with other numbers, under the lines of one that has as many nodes."""
+    """A copy of a graph with other numbers, and with the lines of a graph of as many nodes."""
     made = renumbered(graph, iter(numbers))
     for node, sites in zip(made.nodes, lines * (len(lines) == len(made.nodes)), strict=False):
         node.sites = tuple([x for x in sites if x.__class__ is not str])
     return made
 
 
-def inside(lines: Lines) -> list[str]:
-    """The lines of graphs inside, which are digests among those of a graph's nodes."""
+def nested_lines(lines: Lines) -> list[str]:
+    """The lines of graphs nested in a graph, which are digests among the lines of its nodes."""
     return [x for sites in lines for x in sites if x.__class__ is str]
 
 
 def refuse_fixed(graph: Graph, known: set[Graph] | None = None) -> None:
-    """Refuse a graph that is compiled for its own sizes alone; `known` ones are not looked at."""
+    """Raise Unsized for a graph that can be compiled for fixed sizes only; `known` are skipped."""
     known = set() if known is None else known
     known.add(graph)
     for node in graph:

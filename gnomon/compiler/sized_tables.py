@@ -1,8 +1,8 @@
-"""Plans for all sizes in a file: what varies with sizes is a table, one row for each of them.
+"""Tables of size-dependent numbers for program files: one row for each size.
 
-A program for all sizes computes its numbers by Python's functions, which no loader has. Sizes of a
-file are bounded, so these are asked here, once for each; what is a sum of multiples of sizes takes
-no row of its own.
+A program for all sizes computes its numbers by Python functions, which the loader of a file lacks.
+Sizes of a file are bounded, so the functions are called here, once for each size; a number that is
+a sum of multiples of sizes needs no row.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from gnomon.program.saved import SavedProgram
 __all__ = ["MethodSizes", "SizeTable", "sized_block", "sizes_table"]
 
 MOST_SIZES = 1 << 12
-"""Sizes, or pairs of them, that a method may be for."""
+"""The most sizes, or combinations of them, that a method may serve."""
 
 
 class MethodSizes(NamedTuple):
-    """The sizes of a method that vary: an argument's axis, the least and the most, their graph."""
+    """The sizes of a method that vary: the arguments' axes, least and largest values, and graph."""
 
     env: ShapeEnv
     own: tuple[int, ...]
@@ -42,12 +42,12 @@ class MethodSizes(NamedTuple):
     bounds: tuple[tuple[int, int], ...]
 
     def all(self) -> Iterator[tuple[int, ...]]:
-        """All sizes, in order."""
+        """All combinations of sizes, in order."""
         return product(*(range(a, b + 1) for a, b in self.bounds))
 
 
 class SizeTable(NamedTuple):
-    """Numbers for sizes: for each a row, or 0 where there are none, and multiples of sizes."""
+    """Numbers by size: a row for each size, 0 for none, and multiples of the sizes to add."""
 
     places: np.ndarray
     multiples: np.ndarray
@@ -55,7 +55,7 @@ class SizeTable(NamedTuple):
 
 
 def bounded(name: str, sizes: MethodSizes) -> MethodSizes:
-    """Refuse sizes of which there are too many; those of 0 and 1 are no sizes that vary."""
+    """Restrict sizes to those from 2 on, and refuse too many of them."""
     kept = sizes._replace(bounds=tuple([(max(a, LEAST), b) for a, b in sizes.bounds]))
     if prod(b - a + 1 for a, b in kept.bounds) > MOST_SIZES:
         raise ArgumentError(
@@ -67,7 +67,7 @@ def bounded(name: str, sizes: MethodSizes) -> MethodSizes:
 def sized_block(
     name: str, graph: Graph, sizes: MethodSizes, context: CompileContext
 ) -> tuple[ProgramBlock, SavedProgram, ShapeEnv]:
-    """The kernels and the plan of a graph for all sizes, and the sizes that they are made of."""
+    """The kernels and the plan of a graph on symbolic sizes, and the environment of these."""
     taken = dissection(graph)
     for stand_in in (unremarkable, own_size):
         try:
@@ -83,9 +83,9 @@ def sized_block(
 def sizes_table(
     name: str, sizes: MethodSizes, dims: Sequence[Any], env: ShapeEnv, numbers: Sequence[Any]
 ) -> SizeTable:
-    """The table of sizes of results and of a plan's numbers.
+    """The table of the sizes of results, and of a plan's numbers, for all sizes.
 
-    Raises TraceError where the plan serves none of the sizes.
+    Raises TraceError if the plan serves none of the sizes.
     """
     tests, found, own = (sizes.env.test(), env.test()), list[tuple[int, ...]](), list[Any]()
     sizes_of, numbers_of = sizes.env.function(dims), env.function(numbers)

@@ -1,8 +1,8 @@
-"""The programs of tables whose rows step in place, and whose lines they serve.
+"""Programs that look up bags in embedding tables, or step the tables' rows in place.
 
-No graph holds such a table: graphs here say what one call does to each (gnomon/ops/table_rows.py),
-and results are given the memory of what they replace. Who calls them is in
-gnomon/nn/table_batched.py.
+No graph holds such a table: graphs describe the effect of one call on each table
+(gnomon/ops/table_rows.py), and results take over the memory of the values that they replace.
+gnomon/nn/table_batched.py calls the programs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gnomon.program.kernel import Kernel
 
 
 class About(NamedTuple):
-    """The parameters that a program's code follows from.
+    """The parameters on which a program's code depends.
 
     kind: "bags" or "step"; tables: rows, width and name of each.
     """
@@ -44,18 +44,18 @@ class About(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """Elements between bags' results: tables lie side by side."""
+        """The number of elements between bags' results: those of all tables are side by side."""
         return sum(width for _, width, _ in self.tables)
 
 
 @memo
 @cache
 def program_of(about: About, sites: Sites) -> Executable:
-    """The program that looks bags up, or steps rows, under lines: one call per table.
+    """The program that looks up bags in tables, or steps their rows: one call for each table.
 
-    It reads of each table: the table, what it keeps and its slopes for a step, positions, weights
-    if there are any; for a step the optimizer's numbers last. It gives sums, or what stepped. A
-    step serves its lines in the backward pass and as their optimizer.
+    Inputs per table: the table, for a step also optimizer state and gradients, then indices, and
+    weights if there are any; a step's optimizer settings come last. Results are sums, or updated
+    tables and states. A step's source lines are those of the backward pass and of its optimizer.
     """
     if about.kind == "step":
         parts = ("backward", "optimizer")
@@ -82,7 +82,7 @@ def program_of(about: About, sites: Sites) -> Executable:
 
 
 def call_of(about: About, number: int, numbers: Node) -> tuple[list[Node], OpaqueCall]:
-    """The values that are read of a table, and the call of its kernel."""
+    """The graph inputs that the kernel of one table reads, and its call."""
     rows, width, name = about.tables[number]
     asked, steps = (about.bags, about.size), about.kind == "step"
     leaf, kept = numbers.arena.input, STATE_WIDTH[about.rule]

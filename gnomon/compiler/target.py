@@ -1,4 +1,4 @@
-"""The processor that code is compiled for: parameters of microkernels, options of LLVM."""
+"""The processor for which code is compiled: parameters of kernels, and instructions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gnomon.runtime.backend import BACKENDS, CUDA
 __all__ = ["MACHINES", "context", "machine", "machine_of"]
 
 MACHINES = {"avx2": AVX2, "avx512": AVX512, "neon": NEON}
-"""Targets of program files by name; each is any processor of its kind."""
+"""The processors that program files can be compiled for, by name."""
 
 
 @memo
 @cache
 def machine_of(target: device.Target) -> Machine:
-    """The processor as microkernels see it."""
+    """The parameters of a processor that kernels depend on."""
     caches = system.caches()
     return Machine(
         target.name,
@@ -34,7 +34,7 @@ def machine_of(target: device.Target) -> Machine:
 
 
 def instructions_of(target: device.Target) -> tuple[str, ...]:
-    """The instructions that kernels may ask for by name."""
+    """The instructions of a processor that kernels select by name."""
     if target.name == "neon":
         return ("fpcr",)
     wanted = {
@@ -47,12 +47,12 @@ def instructions_of(target: device.Target) -> tuple[str, ...]:
 
 
 def machine() -> Machine:
-    """The processor that code is made for now."""
+    """The parameters of the processor for which code is made at present."""
     return machine_of(device.target())
 
 
 def context(place: str = "cpu", **asked: Any) -> CompileContext:
-    """The context of compilation now: the device, and what else is asked."""
+    """The context for compiling on a device now; `asked` sets other fields of it."""
     backend = BACKENDS[place]
     found = CARD if place == CUDA.name else machine()
     return CompileContext(found, backend=backend, **asked)

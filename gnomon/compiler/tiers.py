@@ -1,9 +1,9 @@
-"""Code at once, and better code later: which executable a captured function's calls run.
+"""Tiers: a program that runs at once, and a measured one that may replace it later.
 
-Tier 0 is made by the model alone, so that the first call waits for no measurement. Where measuring
-is asked for, tier 1 is made meanwhile: a thread measures its parts between calls. Then calls run
-one and the other alternately, and the one that is quicker at its best stays, put in place by one
-write. Both give the same bits. What is measured of the parts is gnomon/compiler/autotuning.py's.
+Tier 0 is built from the cost model alone, so that the first call waits for no measurement. If
+measuring is asked for, tier 1 is built meanwhile: a thread measures its parts between calls. Then
+calls run both alternately, and the one with the shorter best time stays, put in place by one
+assignment. Both give the same bits. Parts are measured by gnomon/compiler/autotuning.py.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from gnomon.runtime.buffer import DeviceBuffer
 __all__ = ["MeasuringGate", "Tier", "Tiers"]
 
 ROUNDS = 5
-"""Calls that run each of two tiers before one of them stays."""
+"""The calls that run each of two tiers before one of them is chosen."""
 PATIENCE = 2.0
-"""Seconds that the end of a process waits for a measurement to notice."""
+"""The seconds that the end of a process waits for a measurement to stop."""
 
 Run = Callable[..., list[DeviceBuffer]]
 KeptInputs = tuple[int, ...]
@@ -42,7 +42,7 @@ KeptInputs = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tier:
-    """An executable, the inputs that it may overwrite, and the function by which calls run it."""
+    """An executable, the inputs that it may overwrite, and the function that runs it."""
 
     number: int
     executable: Executable
@@ -51,18 +51,18 @@ class Tier:
 
     @property
     def kept(self) -> Sequence[Packed]:
-        """The panels of inputs that it leaves for later calls."""
+        """The prepacked inputs that the executable leaves for later calls."""
         return self.executable.kept
 
 
 class MeasuringEnded(Exception):
-    """The process ends, or nobody holds the program any more: there is nothing to measure."""
+    """Raised in a measurement when the process ends or the program is no longer held."""
 
 
 class MeasuringGate(Moments):
-    """Calls of a program and measurements of its parts: neither runs beside the other.
+    """Lock between a program's calls and measurements of its parts, which never run together.
 
-    A measurement that waits runs after each call, a call that waits after each measurement.
+    A waiting measurement runs after each call, and a waiting call after each measurement.
     """
 
     def __init__(self) -> None:
@@ -72,12 +72,12 @@ class MeasuringGate(Moments):
         self.lost = 0.0
 
     def clock(self) -> float:
-        """The time, without what was spent waiting for calls to end."""
+        """The time in seconds, without time spent waiting for calls to end."""
         return perf_counter() - self.lost
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """A block in which a call runs; it waits for a measurement that has begun."""
+        """A context for one call; it waits for a measurement that has begun."""
         with self.change:
             self.waiting += 1
             self.change.wait_for(lambda: not (self.measuring or (self.asked and self.due)))
@@ -92,7 +92,7 @@ class MeasuringGate(Moments):
 
     @contextmanager
     def measurement(self) -> Iterator[None]:
-        """A block in which something is measured; it waits for calls to end."""
+        """A context for one measurement; it waits for calls to end."""
         start = perf_counter()
         with self.change:
             self.asked = True
@@ -109,7 +109,7 @@ class MeasuringGate(Moments):
                 self.change.notify_all()
 
     def _is_free(self) -> bool:
-        """Whether a measurement may begin: no call runs, and none waits that it would overtake."""
+        """Whether a measurement may begin: no call runs, and none waits whose turn it is."""
         return self.closed or (not self.calls and (self.due or not self.waiting))
 
     def close(self) -> None:
@@ -120,11 +120,11 @@ class MeasuringGate(Moments):
 
 
 class Tiers:
-    """The executables of one captured graph; `now` is what a call runs.
+    """The executables of one captured graph; `now` is the one that calls run.
 
-    seconds: how long parts may be measured; 0 leaves all to the model. rewritten: outputs that
-    replace an input's value, and which. kept: inputs that products may keep in panels. dynamic:
-    whether programs serve several sizes. made: the executable, if it is there already.
+    seconds: the time limit for measuring parts; 0 leaves all to the model. rewritten: outputs that
+    replace an input's value, with that input. kept: inputs that products may keep as panels.
+    dynamic: whether programs serve several sizes. made: the executable, if it exists already.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Tiers:
         self.tried: list[Tier] = []
         self.thread: Thread | None = None
         self.remark = ""
-        """Which tier runs and why, where that was measured."""
+        """Which tier runs and why; empty if nothing was measured."""
         known = not seconds or is_built(graph, self.context)
         if made is None:
             made = build(graph, name, self.context if known else self.context.by_model)
@@ -168,11 +168,11 @@ class Tiers:
                 self.thread.start()
 
     def _settled(self, number: int, made: Executable) -> Tier:
-        """A tier that stays: its calls are the executable's own."""
+        """A tier that is final: calls run the executable directly."""
         return Tier(number, made, made.overwriting(self.rewritten), made.run)
 
     def _open(self, number: int, made: Executable) -> Tier:
-        """A tier whose calls alternate with measurements."""
+        """A tier under trial: its calls are timed, and wait for measurements."""
         return Tier(
             number, made, made.overwriting(self.rewritten), partial(self._timed, number, made.run)
         )
@@ -203,7 +203,7 @@ class Tiers:
         self._keep(int(after < before), times)
 
     def offer(self, made: Executable | str) -> None:
-        """Try an executable beside the one that runs; not the same one, nor the lack of one."""
+        """Try an executable beside the one that runs; a string is the reason why there is none."""
         with self.lock:
             if isinstance(made, str):
                 self._keep(0, made)
@@ -226,7 +226,7 @@ class Tiers:
             events.announce("compile", name=f"{self.name}{self.remark}", start=at, end=at)
 
     def wait(self) -> Executable:
-        """The executable with all that was measured, once that is over."""
+        """The executable to run after all measurements, which are waited for."""
         self._start()
         if self.thread is not None:
             self.thread.join()
@@ -252,7 +252,7 @@ _live: weakref.WeakSet[Tiers] = weakref.WeakSet()
 
 @atexit.register
 def stop_all() -> None:
-    """End measurements before what they run goes away."""
+    """End all measurements, before the process ends."""
     for tiers in list(_live):
         tiers.gate.close()
         if tiers.thread is not None and tiers.thread.ident is not None:
@@ -260,7 +260,7 @@ def stop_all() -> None:
 
 
 def forget_all() -> None:
-    """After a fork, in the child: the threads stayed behind, so what runs stays."""
+    """Keep the present tiers in a forked child, which has no measuring threads."""
     for tiers in list(_live):
         tiers.gate, tiers.lock, tiers.thread = MeasuringGate(), Lock(), None
         tiers.offer("in a child process nothing is measured")

@@ -10,7 +10,7 @@ __all__ = ["between", "nearest"]
 
 
 def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
-    """The nodes between known values and these, inputs first."""
+    """The nodes on which these depend and that are not known, operands first."""
     order: dict[Node, None] = {}
     stack = [(node, False) for node in reversed(gives)]
     while stack:
@@ -24,7 +24,7 @@ def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
 
 
 def nearest(outputs: Iterable[Node], stops: Container[Node]) -> list[Node]:
-    """The stops that are met first on all ways down from the outputs."""
+    """The nodes among `stops` that outputs reach first, without passing another one."""
     found: dict[Node, None] = {}
     seen: set[Node] = set()
     stack = list(outputs)

@@ -1,7 +1,7 @@
-"""Pauses Python's cycle collector while graphs are built: nodes are in no cycles.
+"""Pause Python's cycle collector while graphs are built, since nodes are in no cycles.
 
-A program of thousands of nodes is some hundred thousand objects that stay; looking through them
-again and again took a quarter of the time of making them.
+A program of thousands of nodes consists of some hundred thousand long-lived objects; visiting them
+again and again took a quarter of the time of building them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["paused"]
 
 
 class Pauses:
-    """The pauses under way, of all threads: the first stops the collector, the last starts it."""
+    """The running pauses of all threads: the first stops the collector, the last restarts it."""
 
     def __init__(self) -> None:
         self.lock = held(threading.Lock())
@@ -25,7 +25,7 @@ class Pauses:
         self.ran_before = False
 
     def begin(self, pause: int) -> None:
-        """Register a pause; the first one remembers whether the collector ran."""
+        """Register a pause; the first one records whether the collector was enabled."""
         with self.lock:
             if not self.under_way:
                 self.ran_before = gc.isenabled()
@@ -47,7 +47,7 @@ class Pauses:
 
 
 class paused(Block):
-    """Look for no cycles until the end, nor while another thread's pause lasts.
+    """A context in which Python's cycle collector does not run.
 
     >>> with paused():
     ...     print(gc.isenabled())
@@ -55,8 +55,8 @@ class paused(Block):
     """
 
     pauses = Pauses()
-    """The pauses of all threads, kept in the class: when the interpreter ends, `__del__` may run
-    after the module's globals were cleared."""
+    """The pauses of all threads, an attribute of the class: when the interpreter ends, `__del__`
+    may run after the module's globals were cleared."""
 
     def __enter__(self) -> None:
         try:
@@ -66,7 +66,7 @@ class paused(Block):
             raise
 
     def leave(self) -> None:
-        """Look for cycles again, if it was the last pause."""
+        """End the pause; the collector runs again if it was the last one."""
         self.pauses.end(id(self))
 
     def __del__(self) -> None:

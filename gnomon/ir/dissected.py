@@ -1,8 +1,8 @@
-"""Graphs without their numbers, and with others in place of these.
+"""Split graphs into an outline without numbers and the numbers, and replace the numbers.
 
 The numbers are the sizes of inputs and all integers and floats among parameters, in the order of
-nodes; what is left is the outline. Two graphs of one outline are one program at two shapes, where
-they agree in the numbers that are no sizes: axes, and which of several results or arguments.
+nodes; the rest is the outline. Two graphs of one outline are one program at two shapes, if they
+agree in the numbers that are no sizes: axes, and indices of results or arguments.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ Numbers = tuple[int, ...]
 
 
 STRUCTURAL = frozenset({"axis", "order", "index", "Leaf"})
-"""Parameters, and the class of parts of these, whose numbers are no sizes."""
+"""Parameters, and classes of parts of them, whose numbers are not sizes."""
 
 
 class Dissection(NamedTuple):
-    """A graph taken apart: a digest of its outline in this process, and the numbers in order."""
+    """A graph split into a digest of its outline, valid in this process, and its numbers."""
 
     outline: bytes
     numbers: Numbers
     leaves: tuple[int, ...]
-    """The places of counts of leaves: these divide sizes."""
+    """The positions of counts of leaves, which divide sizes."""
     fixed: tuple[int, ...]
-    """The places of numbers that are no sizes."""
+    """The positions of numbers that are not sizes."""
 
     @property
     def structure(self) -> Numbers:
-        """The numbers that are no sizes."""
+        """The numbers that are not sizes."""
         return tuple([self.numbers[k] for k in self.fixed])
 
 
 class KindParts(NamedTuple):
-    """An operation with its parameters, taken apart; its outline is a number.
+    """An operation and its parameters, split into the outline's number and the numbers.
 
-    The numbers of graphs among parameters come after its own. One that stands inside of the
-    operation several times counts once: graphs inside of graphs would double at each level.
+    The numbers of graphs among parameters come after its own. A graph that occurs several times in
+    the operation counts once; otherwise nested graphs would double the numbers at each level.
     """
 
     outline: int
@@ -58,7 +58,7 @@ class KindParts(NamedTuple):
     leaves: tuple[int, ...]
     fixed: tuple[int, ...]
     graphs: tuple[str, ...]
-    """The names of parameters with graphs inside."""
+    """The names of parameters that contain graphs."""
 
 
 class NumberPlaces:
@@ -69,10 +69,10 @@ class NumberPlaces:
         self.leaves: list[int] = []
         self.fixed: list[int] = []
         self.rows: list[int] = []
-        """Which of the graphs inside are the same."""
+        """Per nested graph, a number that equal graphs share."""
 
     def add(self, part: KindParts | NumberPlaces) -> None:
-        """The numbers of a part."""
+        """Append the numbers of a part."""
         if part.numbers:
             place = len(self.numbers)
             self.leaves += [place + k for k in part.leaves]
@@ -86,20 +86,20 @@ class NumberPlaces:
 
 _kinds: dict[int, KindParts] = memo({})
 _inside: Recent[tuple[Any, ...], list[NumberPlaces]] = memo(Recent())
-"""What the graphs inside of results of one call add to a graph that is taken apart."""
+"""Cache of the numbers that graphs nested in the results of one call add to a dissection."""
 _outlines: dict[Hashable, int] = memo({})
 _next_outline = count()
 
 
 def dissection(graph: Graph) -> Dissection:
-    """A graph taken apart."""
+    """Split a graph into its outline and its numbers."""
     return dissection_of(graph.inputs, graph.nodes, graph.outputs)
 
 
 def dissection_of(
     inputs: Sequence[Node], nodes: Sequence[Node], outputs: Sequence[Node]
 ) -> Dissection:
-    """The graph of these nodes taken apart; any nodes may be its inputs, and count as leaves."""
+    """Split the graph of these nodes; any nodes may be `inputs`, and count as leaves."""
     place = {x: k for k, x in enumerate(inputs)}
     nodes = [x for x in nodes if x not in place]
     found, calls = NumberPlaces(), dict[Hashable, list[Node]]()
@@ -131,7 +131,7 @@ def graphs_of(node: Node) -> Iterator[Graph]:
 
 
 def graphs_in(value: Any) -> Iterator[Graph]:
-    """The graphs in a parameter."""
+    """Yield the graphs in a parameter, at any depth of tuples and calls."""
     stack = [value]
     while stack:
         x = stack.pop()
@@ -144,19 +144,18 @@ def graphs_in(value: Any) -> Iterator[Graph]:
 
 
 def identity_of(graph: Graph) -> Hashable:
-    """The structure of a graph and the user's lines in it."""
+    """A key of a graph: its structure, and the user's lines in it."""
     return graph, graph.asked
 
 
 NestedGraphs = dict[Hashable, Any] | None
-"""Graphs inside of one operation; None outside, where equal ones may be equal by chance.
+"""Graphs nested in one operation, by key; None outside, where equal ones may differ by size.
 
-Operations of the same operands share them: most are the results of one call.
-"""
+Most operations of the same operands are the results of one call, and share them."""
 
 
 def inside_of(results: Sequence[Node]) -> list[NumberPlaces]:
-    """For each result of a call what graphs inside of it add to those of the results before."""
+    """For each result of a call, the numbers of its graphs that earlier results do not have."""
     within, made = dict[Hashable, Any](), [NumberPlaces() for _ in results]
     for node, found in zip(results, made, strict=True):
         walk(node, found, within)
@@ -164,7 +163,7 @@ def inside_of(results: Sequence[Node]) -> list[NumberPlaces]:
 
 
 def walk(node: Node, found: NumberPlaces, within: dict[Hashable, Any]) -> None:
-    """Find the numbers of graphs inside of a node; `rows` says which of these are the same."""
+    """Find the numbers of graphs nested in a node; `rows` records which graphs are the same."""
     for graph in graphs_of(node):
         key, before = identity_of(graph), len(within)
         found.rows.append(within.setdefault(key, before))
@@ -177,7 +176,7 @@ def walk(node: Node, found: NumberPlaces, within: dict[Hashable, Any]) -> None:
 
 
 def parts_of(node: Node) -> KindParts:
-    """An operation with its parameters, taken apart."""
+    """Split an operation and its parameters into outline and numbers."""
     known = _kinds.get(node.kind)
     if known is None:
         found = NumberPlaces()
@@ -189,15 +188,15 @@ def parts_of(node: Node) -> KindParts:
 
 
 def outline_number(outline: Hashable) -> int:
-    """The number of an outline."""
+    """The number that stands for an outline in this process."""
     number = _outlines.get(outline)
     return _outlines.setdefault(outline, next(_next_outline)) if number is None else number
 
 
 def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
-    """The shape-erased form of a parameter; `found` learns its numbers and which are fixed."""
+    """The shape-erased form of a parameter; its numbers, and which are fixed, go to `found`."""
     place = len(found.numbers)
-    outline = apart(x, found)
+    outline = without_sizes(x, found)
     if name == "leaves":
         found.leaves += range(place, len(found.numbers))
     elif name in STRUCTURAL:
@@ -205,7 +204,7 @@ def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
     return outline
 
 
-def apart(x: Any, found: NumberPlaces) -> Hashable:
+def without_sizes(x: Any, found: NumberPlaces) -> Hashable:
     """The shape-erased form of a parameter; its numbers are appended to `found`."""
     if type(x) in (int, SymInt):
         found.numbers.append(x)
@@ -228,9 +227,9 @@ def apart(x: Any, found: NumberPlaces) -> Hashable:
 def renumbered(
     graph: Graph, numbers: Iterator[Any], known: NestedGraphs = None, counts: Any = None
 ) -> Graph:
-    """A graph with other numbers, in an arena of its own.
+    """A copy of a graph with other numbers, in an arena of its own.
 
-    counts: takes for each count of leaves that of canonical order, of these sizes, or None.
+    counts: receives the canonical number of leaves for each count of leaves, or None.
     """
     arena, made, calls = Arena(), dict[Node, Node](), dict[Any, dict[Hashable, Any]]()
     for x in graph.inputs:
@@ -252,7 +251,7 @@ def renumbered(
 def renumbered_params(
     node: Node, numbers: Iterator[Any], known: dict[Hashable, Any], counts: list[Any] | None = None
 ) -> dict[str, Any]:
-    """The parameters of a node with other numbers: its own, then those of graphs inside."""
+    """A node's parameters with other numbers: its own first, then those of nested graphs."""
     parts = parts_of(node)
     own = iter([next(numbers) for _ in parts.numbers])
     for inner in graphs_of(node):

@@ -1,6 +1,7 @@
-"""Memo tables: what a process has worked out and may work out again; one call empties them all.
+"""Memo tables: caches of results that can be computed again, all cleared by one call.
 
-A table of another kind, of what is declared or held or running, is listed in tests/ir/test_memo.py.
+Tables of other kinds, of declarations, held objects or running work, are listed in
+tests/ir/test_memo.py.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ V = TypeVar("V")
 
 _PLAIN = (str, DType, type(None))
 _EXACT: set[type] = {int, *_PLAIN}
-"""Classes whose values are keys by themselves."""
+"""Classes whose values are keys as they are."""
 _clears: list[Callable[[], object]] = []
 
 
@@ -44,29 +45,29 @@ def memo(table: T) -> T:
 
 
 def clear() -> None:
-    """Forget all: as in a process that has built nothing. Nothing may be built meanwhile."""
+    """Clear all memo tables, as in a new process; nothing may be built meanwhile."""
     for empty in _clears:
         empty()
 
 
 class Keyed:
-    """A value that is represented by `key` in keys of tables, which outlive its program."""
+    """Base of values that `key` represents in keys of tables, which may outlive their program."""
 
     __slots__ = ()
     key: Any
-    """What stands for it; equal values have equal keys, and no others."""
+    """The representation in keys: equal values have equal keys, and no others."""
     tag: ClassVar[str] = ""
-    """Stands before the key, where it alone might be another value's."""
+    """A prefix of the key, where the key alone might be another value's."""
 
 
 def exact(kind: type[T]) -> type[T]:
-    """Declare that values of a class are keys by themselves: equal to their like alone."""
+    """Declare that values of a class are keys as they are: equal only to values of that class."""
     _EXACT.add(kind)
     return kind
 
 
 def typed(value: Any) -> Any:
-    """A parameter as a key: 1, True and 1.0 differ, and so do 0.0 and -0.0."""
+    """A parameter as a key, in which 1, True and 1.0 differ, and so do 0.0 and -0.0."""
     kind = value.__class__
     if kind is int or kind is str:
         return value if type(value) is kind else getattr(value, "key", value)
@@ -91,10 +92,10 @@ def digest(value: object) -> str:
 
 
 MOST_KINDS = 1 << 16
-"""Kinds that come before those that nobody asked for meanwhile are forgotten."""
+"""The number of kinds after which those that were not used meanwhile are dropped."""
 _KINDS: dict[tuple[Any, ...], int] = {}
 _OLD_KINDS: dict[tuple[Any, ...], int] = {}
-"""Kinds that were there before the latest ones, and were not asked for since."""
+"""Kinds of the previous generation, not used since."""
 _next_kind = count()
 _kinds_change = held(Lock())
 
@@ -111,9 +112,9 @@ def kind_of(op: str, params: dict[str, Any]) -> int:
 
 
 def numbered(key: tuple[Any, ...]) -> int:
-    """Number a kind that is new, or was not asked for lately; no number is given twice.
+    """Number a kind that is new, or was not used lately; numbers are never given twice.
 
-    A program that computes with another constant in each step would fill memory otherwise.
+    Otherwise a program that computes with another constant in each step would fill memory.
     """
     with _kinds_change:
         if len(_KINDS) >= MOST_KINDS:
@@ -127,14 +128,14 @@ def numbered(key: tuple[Any, ...]) -> int:
 @memo
 @cache
 def in_order(names: tuple[str, ...]) -> list[str]:
-    """The names of parameters in an order of their own, without the serial."""
+    """The names of parameters in a fixed order, without the serial."""
     return sorted(name for name in names if name != "serial")
 
 
 class Recent(Generic[K, V]):
     """A cache of recently used entries: at most twice `most`.
 
-    An entry that nobody asks for while `most` others come or are asked for is forgotten.
+    An entry is dropped if it is not used while `most` others are added or used.
 
     >>> squares = Recent()
     >>> squares.most = 2
@@ -145,7 +146,7 @@ class Recent(Generic[K, V]):
     """
 
     most = 2048
-    """Entries that come, or are asked for, before those nobody asked for meanwhile go."""
+    """The number of entries added or used after which unused ones are dropped."""
 
     def __init__(self) -> None:
         self._new: dict[K, V] = {}
@@ -153,7 +154,7 @@ class Recent(Generic[K, V]):
         _recent.add(self)
 
     def get(self, key: K) -> V | None:
-        """An entry, which is new again, or None."""
+        """An entry or None; an entry that is found counts as used."""
         found = self._new.get(key)
         if found is None and self._old:
             found = self._old.pop(key, None)
@@ -162,7 +163,7 @@ class Recent(Generic[K, V]):
         return found
 
     def found(self, key: K, make: Callable[[], V]) -> V:
-        """An entry, which is made if there is none."""
+        """The entry of a key, which `make` creates if there is none."""
         found = self.get(key)
         if found is None:
             found = self[key] = make()
@@ -188,7 +189,7 @@ class Recent(Generic[K, V]):
         self._old, self._new = self._new, {}
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all entries."""
         self._old, self._new = {}, {}
 
 

@@ -1,7 +1,7 @@
-"""The one value type: an immutable node, interned in its arena, and closed graphs of them.
+"""The node, an immutable value interned in its arena, and closed graphs of nodes.
 
 A node is an operation on other nodes with named parameters. Shape and dtype are derived by the
-operation's Primitive. Nothing here knows which primitives exist: gnomon/ops fills the table.
+operation's Primitive. This file knows no primitives: gnomon/ops fills the table.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ class Primitive:
         raise NotImplementedError(f"{self.name} has no signature")
 
     def leaves(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[int, ...]:
-        """The counts of leaves that canonical order gives these sums; parts may have others."""
+        """The counts of leaves of the node's sums in canonical order; () if it has no sums."""
         return ()
 
     def value(self, node: Node, *inputs: Any, **_: Any) -> Any:
-        """The result by numpy: the living definition; each takes as many inputs as it has."""
+        """The result by numpy, which defines the operation; it takes as many arrays as inputs."""
         raise NotImplementedError(f"{self.name} has no value")
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        """The gradient of each needed input, given that of the output."""
+        """The gradient of each needed input, given the result's; None for others."""
         return (None,) * len(node.inputs)
 
 
 class Signature:
-    """Letters: one per axis; None marks an axis that no other axis follows.
+    """The axes of an operation's inputs and result as letters; equal letters are one axis.
 
-    reduced maps a dropped letter to the monoid that folds it; whole letters stay on one rank.
+    reduced: dropped letter -> the monoid that folds it; whole: letters that stay on one rank.
     """
 
     __slots__ = ("inputs", "output", "reduced", "whole")
@@ -83,7 +83,7 @@ PRIMITIVES: dict[str, Primitive] = {}
 
 
 def primitive(name: str) -> Callable[[type[Primitive]], type[Primitive]]:
-    """Class decorator: register the one instance of a primitive under its name."""
+    """Register the one instance of a primitive under its name: a class decorator."""
 
     def register(kind: type[Primitive]) -> type[Primitive]:
         kind.name = name
@@ -96,7 +96,7 @@ def primitive(name: str) -> Callable[[type[Primitive]], type[Primitive]]:
 class Node:
     """An operation, its inputs and its parameters; equal nodes of one arena are one object.
 
-    Python's operators do arithmetic, but == stays identity, so that nodes can be keys.
+    Python's operators build arithmetic, but == stays identity, so that nodes can be keys.
     """
 
     __slots__ = (
@@ -109,27 +109,27 @@ class Node:
     inputs: tuple[Node, ...]
     params: dict[str, Any]
     serial: int
-    """Order of creation in the arena."""
+    """The order of creation in the arena."""
     shape: Shape
     size: int
-    """Number of elements."""
+    """The number of elements."""
     dtype: DType
     sites: Sites
     kind: int
     """A number shared by all nodes of this operation with these parameters (serial aside)."""
     value: Any
-    """Eager nodes: the buffer that holds the result once it is computed; such a node is a leaf."""
+    """The buffer of an eager node's result once it is computed; such a node is a leaf."""
     watch: list[Any] | None
-    """Eager nodes: receivers of this node's gradient in a backward pass."""
+    """Receivers of an eager node's gradient in a backward pass."""
 
     @property
     def rank(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def called(self) -> str:
-        """The operation's name as users know it: a function's or a region's where it has one."""
+        """The name for users: that of a scalar function or a region, else the primitive's."""
         return self.params.get("f") or self.params.get("name") or self.op
 
     __add__, __radd__ = operator("add"), reflected("add")
@@ -153,22 +153,23 @@ def leaf_kind(shape: Shape, dtype: DType) -> tuple[int, dict[str, Any]]:
 
 
 class Interned(ref[Node]):
-    """A node that is found by its key; C alone makes it, unlike the library's KeyedRef."""
+    """A weak reference to an interned node, with its key; built by C alone, unlike KeyedRef."""
 
     __slots__ = ("key",)
     key: tuple[Any, ...]
 
 
 class Arena:
-    """Owns and interns the nodes of one program, or of several that share it."""
+    """The owner of the nodes of one program or several, where equal operations are one node."""
 
     def __init__(self, shared: bool = False) -> None:
         self.shared = shared
         self._interned: dict[tuple[Any, ...], Interned] = {}
         self.constants: dict[tuple[Any, ...], Node] = {}
-        """Constants used lately, kept alive to be found again."""
+        """Recently used constants, kept alive so that they are found again."""
         self.latest: dict[str, Node] = {}
-        """Of groups of ranks whose meetings keep their order, the latest: the next one follows."""
+        """Group of ranks whose messages are ordered -> its latest message, which the next one
+        follows."""
         self._serial = count()
         interned = self._interned
 
@@ -179,11 +180,11 @@ class Arena:
         self._forget = forget
 
     def node(self, op: str, inputs: tuple[Node, ...] = (), **params: Any) -> Node:
-        """The node of this operation; built once. One with a serial is never equal to another."""
+        """The node of an operation, created if there is none; with a serial it equals no other."""
         return self.intern(kind_of(op, params), op, inputs, params)
 
     def intern(self, kind: int, op: str, inputs: Inputs, params: Params, like: Like = None) -> Node:
-        """The node of an operation whose kind is known; like: another one of this kind."""
+        """The node of an operation of a known kind; `like`: another node of this kind."""
         key = None if "serial" in params else (kind, *inputs)
         if self.shared and op != "const" and all([x.op == "const" for x in inputs]):
             key = key and (*key, current_sites())  # of other programs, which lend no lines
@@ -215,7 +216,7 @@ class Arena:
         return node
 
     def repeat(self, like: Node, inputs: Inputs) -> Node:
-        """The node of another one's operation on inputs of the same shapes and dtypes."""
+        """The node of `like`'s operation on inputs of the same shapes and dtypes as its own."""
         if self.shared and inputs[0].op == "const":
             return self.intern(like.kind, like.op, inputs, like.params)
         key = (like.kind, *inputs)
@@ -236,18 +237,18 @@ class Arena:
         return node
 
     def part_with(self, node: Node) -> None:
-        """Forget an interned node: an equal operation will be built as a new node."""
+        """Remove an interned node, so that an equal operation becomes a new node."""
         key = (node.kind, *node.inputs)
         reference = self._interned.get(key)
         if reference is not None and reference() is node:
             del self._interned[key]
 
     def with_inputs(self, node: Node, inputs: tuple[Node, ...]) -> Node:
-        """A node's operation on other inputs."""
+        """The node of another one's operation on these inputs."""
         return self.intern(node.kind, node.op, inputs, node.params, node)
 
     def input(self, shape: Shape, dtype: DType, name: str = "") -> Node:
-        """A new leaf; never equal to another."""
+        """Create an input, which equals no other."""
         shape = tuple(shape)
         if not name and INTEGERS.issuperset(map(type, shape)):
             made = self.leaf(shape, dtype, None, None)
@@ -257,7 +258,7 @@ class Arena:
         return self.node("input", (), shape=shape, dtype=dtype, name=name, serial=serial)
 
     def leaf(self, shape: Shape, dtype: DType, value: Any, sites: Sites | None) -> Node:
-        """A new input that holds a value; the lines are the caller's when none are given."""
+        """Create an input that holds a value; without sites it gets the caller's."""
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.serial = self, "input", (), next(self._serial)
         node.kind, node.params = leaf_kind(shape, dtype)
@@ -267,12 +268,12 @@ class Arena:
         return node
 
     def unique(self, op: str, x: Node, **params: Any) -> Node:
-        """An identity (detach, barrier) or a view of x that equals no other one."""
+        """Create an identity (detach, barrier) or a view of x that equals no other node."""
         return self.node(op, (x,), **params, serial=next(self._serial))
 
 
 def pattern_of(kind: int, op: str, params: Params, like: Node) -> Node:
-    """A node for Arena.repeat: an operation without inputs, with another node's shape and dtype."""
+    """A node for Arena.repeat: an operation of a kind, with another node's shape and dtype."""
     made = Node.__new__(Node)
     made.kind, made.op, made.params, made.inputs, made.value = kind, op, params, (), None
     made.shape, made.size, made.dtype = like.shape, like.size, like.dtype
@@ -280,7 +281,7 @@ def pattern_of(kind: int, op: str, params: Params, like: Node) -> Node:
 
 
 def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
-    """Whether nodes have the shapes and dtypes of others: an operation gives the same of both."""
+    """Whether nodes have the same shapes and dtypes as other nodes, one by one."""
     if len(some) != len(others):
         return False
     for x, y in zip(some, others, strict=True):
@@ -291,11 +292,11 @@ def have_shapes_of(some: tuple[Node, ...], others: tuple[Node, ...]) -> bool:
 
 
 def topological(roots: Iterable[Node], known: Iterable[Node] = (), to: Any = READ) -> list[Node]:
-    """Every node that the roots depend on by to(node), these first, each once; not the known."""
+    """The nodes on which roots depend, operands first, each once and without the known ones."""
     order: list[Node] = []
     seen: set[Node] = {*known}
     path: list[Node] = []
-    """Nodes some of whose inputs are not in order yet, and for each what comes after it."""
+    """Nodes whose operands are being visited, each with the iterator over those left."""
     later: list[Iterator[Node]] = []
     coming = iter(roots)
     while True:
@@ -329,14 +330,14 @@ class Graph(Keyed):
 
     @cached_property
     def key(self) -> str:
-        """A digest of the structure; what passes hand to each other never needs one."""
+        """A digest of the structure, computed when it is first read."""
         return digest(structure(self.inputs, self.outputs, self.nodes))
 
     @cached_property
     def asked(self) -> str:
-        """A digest of the user lines of all nodes, those of graphs inside too; empty without any.
+        """A digest of the user's lines of all nodes, nested graphs included; "" if there are none.
 
-        It is taken when it is first wanted, and is no part of the structure.
+        It is computed on first use, and is no part of the structure.
         """
         return digest(lines) if any(lines := [asked_by(x) for x in self.nodes]) else ""
 
@@ -356,7 +357,7 @@ class Graph(Keyed):
 def structure(
     inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]
 ) -> tuple[Any, ...]:
-    """The graph as nested tuples in which inputs and nodes are numbers."""
+    """A graph as nested tuples, with inputs and nodes as numbers."""
     place = {leaf: -1 - k for k, leaf in enumerate(inputs)}
     inner = [node for node in nodes if node not in place]
     place.update((node, k) for k, node in enumerate(inner))
@@ -367,7 +368,7 @@ def structure(
 
 
 def row_of(node: Node, place: Mapping[Node, int], blank: Container[str] = ()) -> tuple[Any, ...]:
-    """A node as part of a key: its operation, the places of what it reads, its parameters."""
+    """A node as part of a key: its operation, the numbers of its operands, its parameters."""
     values = [typed(node.params[name]) for name in sorted(node.params) if name not in blank]
     return (node.op, tuple([place[x] for x in node.inputs]), *values)
 
@@ -379,7 +380,7 @@ def asked_by(node: Node) -> tuple[Any, ...]:
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:
-    """Rebuild the roots in another arena; known maps leaves to images, and more as it goes."""
+    """Copy the roots into another arena; known maps nodes to images, and gets all new ones."""
     roots = list(roots)
     before = scope.sites
     try:

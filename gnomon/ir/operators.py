@@ -1,6 +1,6 @@
 """Python's operators on nodes, and how scalars, dtypes and ranks are brought together.
 
-Only elementwise arithmetic; everything else that users call is in gnomon/ops.
+Only elementwise arithmetic; all other operations for users are in gnomon/ops.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ LOGIC = ("and", "or", "xor")
 
 
 WRAP = frozenset({"add", "sub", "mul", "and", "or", "xor"} | {f"bitwise_{f}" for f in LOGIC})
-"""Functions of integers that know a number by its lowest bits alone: any number will do."""
+"""Functions of integers whose result depends on a number's low bits alone, so it may wrap."""
 IN_FLOAT = frozenset({"mul", "div", "floor_divide"})
-"""Functions of narrow floats that take a number as float32 holds it, as PyTorch's do."""
+"""Functions of narrow floats that take a number rounded to float32, as PyTorch's do."""
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-"""Comparisons, and what they become when their sides change places."""
+"""Comparison -> the comparison with exchanged sides."""
 ABOVE = {"lt": "le", "le": "le", "gt": "gt", "ge": "gt", "eq": "gt", "ne": "le"}
 BELOW = {"lt": "lt", "le": "lt", "gt": "ge", "ge": "ge", "eq": "lt", "ne": "ge"}
 """Comparison with a bound beyond a dtype's limit -> the one with the limit itself."""
 
 
 def constant(arena: Arena, value: Scalar, dtype: DType, name: str = "constant") -> Node:
-    """A rank-0 constant, kept as the exact value that the dtype can hold."""
+    """A rank-0 constant with the value that the dtype can hold."""
     shown = value if isinstance(value, Keyed) else value or str(value)  # 0 equals -0.0
     key = (type(value), shown, dtype)
     found = arena.constants.get(key)
     if found is None:
-        found = arena.node("const", (), value=held(name, value, dtype), dtype=dtype)
+        found = arena.node("const", (), value=value_in_dtype(name, value, dtype), dtype=dtype)
         if len(arena.constants) > KEPT_CONSTANTS:
             arena.constants.clear()
         arena.constants[key] = found
     return found
 
 
-def held(name: str, value: Scalar, dtype: DType) -> Scalar:
-    """A number as a dtype holds it; what no integer dtype wraps or rounds to is refused."""
+def value_in_dtype(name: str, value: Scalar, dtype: DType) -> Scalar:
+    """The value of a number in a dtype; raises if an integer dtype cannot hold it."""
     if dtype.kind == "bool":
         return bool(value)
     if sizes.is_symbolic(value) and dtype.bits >= 32:
@@ -72,12 +72,12 @@ def held(name: str, value: Scalar, dtype: DType) -> Scalar:
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether a dtype is one of floats."""
+    """Whether a dtype is a floating-point dtype."""
     return dtype.kind == "float"
 
 
 def refuse_complex(name: str, dtype: DType) -> None:
-    """Refuse to make a node of complex numbers: a tensor of them is over a real one."""
+    """Refuse nodes of complex dtypes: a complex tensor is a view of a real one."""
     if dtype.kind == "complex":
         raise ComplexError(
             f"{name}: {dtype.name} is not supported here. Take view_as_real(x), or x.real and "
@@ -86,7 +86,7 @@ def refuse_complex(name: str, dtype: DType) -> None:
 
 
 def rounded(name: str, value: Scalar, dtype: DType) -> float:
-    """A number as a dtype of floats holds it."""
+    """A number rounded to a floating-point dtype."""
     if isinstance(value, int) and value.bit_length() > 1023:
         bits = value.bit_length()
         raise ArgumentError(f"{name}: an integer beyond every float: got one of {bits} bits.")
@@ -122,7 +122,7 @@ def elementwise(f: str, *operands: Node | Scalar) -> Node:
 
 
 def binary(f: str, x: Node, other: Node | Scalar) -> Node:
-    """map[f] over a node and another or a number; short ways where nothing has to be changed."""
+    """map[f] of a node and a node or number, with fast paths where nothing is converted."""
     if isinstance(other, SCALAR_TYPES):
         if x.dtype.kind == "float" and not (f in IN_FLOAT and is_finer(other, x.dtype)):
             return x.arena.node("map", (x, constant(x.arena, other, x.dtype, f)), f=f)
@@ -132,12 +132,12 @@ def binary(f: str, x: Node, other: Node | Scalar) -> Node:
 
 
 def alike(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two shapes are one; of other ranks no size is compared, which would be a guard."""
+    """Whether two shapes are equal; sizes of shapes of other ranks are not compared."""
     return len(shape) == len(other) and shape == other
 
 
 def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:
-    """map[f] over operands that are brought together first."""
+    """map[f] of operands that are promoted and broadcast first."""
     if f in MIRRORED:
         f, operands = within_limits(f, *operands)
     if f in IN_FLOAT:
@@ -150,19 +150,19 @@ def mapped(f: str, operands: tuple[Node | Scalar, ...]) -> Node:
 
 
 def is_finer(value: Scalar, dtype: DType) -> bool:
-    """Whether a number is not one that a narrow dtype of floats holds, or may be none."""
+    """Whether a narrow floating-point dtype rounds a number, or may round it."""
     if not is_narrow(dtype):
         return False
     return sizes.is_symbolic(value) or rounded("number", value, dtype) != value
 
 
 def is_narrow(dtype: DType) -> bool:
-    """Whether a dtype is one of floats that are computed with in float32."""
+    """Whether a dtype is a 16-bit float, which is computed with in float32."""
     return dtype.kind == "float" and dtype.bits == 16
 
 
 def rounded_once(function: Callable[..., Node], *operands: Node | Scalar) -> Node:
-    """A function of operands; of narrow floats computed in float32, and rounded at its end."""
+    """Apply a function; narrow floats are computed in float32 and rounded once at the end."""
     kinds = {x.dtype for x in operands if not isinstance(x, SCALAR_TYPES)}
     if len(kinds) != 1 or not all(map(is_narrow, kinds)):
         return function(*operands)
@@ -173,7 +173,7 @@ def rounded_once(function: Callable[..., Node], *operands: Node | Scalar) -> Nod
 def within_limits(
     f: str, left: Node | Scalar, right: Node | Scalar
 ) -> tuple[str, tuple[Node | Scalar, ...]]:
-    """A comparison whose number, beside integers, is one that their dtype holds: still exact."""
+    """A comparison with a number clamped to the integers' dtype, with the same outcome."""
     if isinstance(left, SCALAR_TYPES) and not isinstance(right, SCALAR_TYPES):
         f, left, right = MIRRORED[f], right, left
     if isinstance(right, int) and not isinstance(left, SCALAR_TYPES) and left.dtype.is_integer:
@@ -184,7 +184,7 @@ def within_limits(
 
 
 def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
-    """The operands as nodes of one dtype and one rank."""
+    """The operands as nodes of one dtype and one rank: promoted, with leading axes of size 1."""
     nodes = [x for x in operands if not isinstance(x, SCALAR_TYPES)]
     if not nodes:
         raise ArgumentError(f"{f}: needs a tensor: got {', '.join(map(repr, operands))}.")
@@ -196,13 +196,13 @@ def together(f: str, operands: tuple[Node | Scalar, ...]) -> list[Node]:
             dtype = weak(dtype, x)
     arena = nodes[0].arena
     lifted = [
-        beside(f, arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
+        number_operand(f, arena, x, dtype) if isinstance(x, SCALAR_TYPES) else cast(x, dtype)
         for x in operands
     ]
     return align(f, lifted)
 
 
-def beside(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
+def number_operand(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
     """A Python number as a constant operand of a function."""
     if f in WRAP and dtype.is_integer and abs(value) < 1 << 64:
         value = wrapped(value, dtype)
@@ -210,7 +210,7 @@ def beside(f: str, arena: Arena, value: Scalar, dtype: DType) -> Node:
 
 
 def align(f: str, nodes: list[Node]) -> list[Node]:
-    """The nodes with leading axes of size 1, so that ranks agree; rank 0 may stay."""
+    """The nodes with leading axes of size 1, so that ranks agree; nodes of rank 0 stay."""
     rank = max(len(x.shape) for x in nodes)
     aligned = [x if len(x.shape) in (0, rank) else with_leading_axes(x, rank) for x in nodes]
     for axis in range(rank):
@@ -229,7 +229,7 @@ def with_leading_axes(x: Node, rank: int) -> Node:
 
 
 def cast(x: Node, dtype: DType) -> Node:
-    """x in another dtype; nothing when it has it already."""
+    """x in another dtype; x itself if it has that dtype."""
     if x.dtype is dtype:
         return x
     if x.op == "const":

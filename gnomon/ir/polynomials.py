@@ -1,20 +1,19 @@
-"""Polynomials over whole numbers, and their division: what symbolic sizes are made of.
+"""Polynomials over integers and their division, of which symbolic sizes are made.
 
-Not the sizes themselves, with their values, bounds and guards (sizes.py).
+The sizes themselves, with their values, bounds and guards, are in sizes.py.
 """
 
 from __future__ import annotations
 
 Monomial = tuple[int, ...]
-"""The atoms that are multiplied, by number, ascending."""
+"""A product of atoms, by their numbers in ascending order."""
 Terms = dict[Monomial, int]
 
 
 def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
     """The quotient of two polynomials and a constant remainder; None if the remainder is none.
 
-    So what was multiplied by a sum, as the rows of an axis that is joined or padded are, is divided
-    by it again.
+    It undoes a multiplication by a sum, such as the size of an axis that was joined or padded.
 
     >>> long_division({(0,): 3, (0, 1): 1, (): 5}, {(): 3, (1,): 1})
     ({(0,): 1}, 5)
@@ -41,12 +40,12 @@ def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
 
 
 def order(m: Monomial) -> tuple[int, Monomial]:
-    """The place of a monomial in an order that products keep: by degree, then by atoms."""
+    """The sort key of monomials, which multiplication preserves: by degree, then by atoms."""
     return len(m), m
 
 
 def without(m: Monomial, by: Monomial) -> Monomial | None:
-    """The atoms of a product without those of another; None where it has them not."""
+    """A monomial divided by another one; None if it does not divide."""
     left = list(m)
     for k in by:
         if k not in left:

@@ -1,8 +1,8 @@
 """Provenance: the line of user code that asked for a node.
 
-A site is the innermost frame outside this package, or in a folder of it that only uses the rest, as
-our models do. Nodes inherit the sites of what they replace: rewriting runs inside `inherit(sites)`,
-so no rule ever mentions them (docs/decisions/0003).
+A site is the innermost frame outside of this package, or in one of its folders that only use the
+rest, such as models. Nodes inherit the sites of the nodes that they replace: rewriting runs inside
+`inherit(sites)`, so no rule mentions sites (docs/decisions/0003).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ tracebacks = Lazy("traceback")
 KEPT_LINES = 1 << 14
 PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 USERS = tuple(PACKAGE + folder + os.sep for folder in ("bench", "models", "train"))
-"""Folders that are written as a user would write them: their lines are what a user may change."""
+"""Folders of this package whose code counts as the user's, since users may change it."""
 NAME = __name__.partition(".")[0]
 STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 INSTALLED = ("site-packages", "dist-packages")
 
 
 class Site(NamedTuple):
-    """A line of user code, the operation it called, and the part of model and step it served.
+    """A line of user code, the operation that it called, and the part of model and step.
 
-    name: what it is called, if the line made an input of a captured function.
+    name: the input's name, if the line created an input of a captured function.
     """
 
     file: str
@@ -52,7 +52,7 @@ class Site(NamedTuple):
 
 
 class Scope(threading.local):
-    """The sites, modules and phase of nodes that this thread builds now."""
+    """The sites, modules and phase that nodes built by this thread get."""
 
     def __init__(self) -> None:
         self.sites: tuple[Site, ...] | None = None
@@ -62,12 +62,12 @@ class Scope(threading.local):
 
 scope = Scope()
 waited: dict[Site, tuple[int, float]] = {}
-"""For each line of a user's, the programs that were compiled there, and the seconds."""
+"""Line of user code -> the number of programs compiled there, and the seconds."""
 _ours: dict[str, bool] = memo({})
 Line = tuple[str, int, str, str]
 """File, line, function, and the part of the model."""
 _written: dict[str, dict[int, Line]] = {}
-"""The lines of files that this package wrote, and those of users that they stand for."""
+"""Generated file -> its lines, and the lines of user code that they correspond to."""
 
 
 def stand_for(file: str, lines: dict[int, Line]) -> None:
@@ -76,7 +76,7 @@ def stand_for(file: str, lines: dict[int, Line]) -> None:
 
 
 def forget(file: str) -> None:
-    """Drop what is known of a file that was written here, since its code is gone."""
+    """Drop the entries of a generated file, whose code is gone."""
     _written.pop(file, None)
     _ours.pop(file, None)
 
@@ -89,12 +89,13 @@ def current_sites() -> tuple[Site, ...]:
 
 _known: dict[tuple[Any, ...], tuple[Site, ...]] = memo({})
 _by_instruction: dict[tuple[Any, ...], tuple[tuple[Site, ...], CodeType]] = memo({})
-"""The sites of calls by code object and instruction, and the code object, so that its id stays
-taken. `_known` is asked by line number, for which a frame walks its function's table of lines."""
+"""The sites of calls by code object and instruction, with the code object, so that its id stays
+taken. `_known` is keyed by line number, for which a frame searches its function's table of lines.
+"""
 
 
 def sites_here() -> tuple[Site, ...]:
-    """The innermost frame outside this package, as the sites of one node; made once per line."""
+    """The innermost frame outside this package as a node's sites; cached by instruction."""
     frame: FrameType | None = frame_at(2)
     while frame is not None:
         code = frame.f_code
@@ -127,7 +128,7 @@ def sites_of(frame: FrameType) -> tuple[Site, ...]:
 
 
 def user_site() -> Site:
-    """The innermost frame outside this package."""
+    """The source location of the innermost frame outside this package."""
     frame: FrameType | None = frame_at(1)
     while frame is not None and is_ours(frame.f_code):
         frame = frame.f_back
@@ -135,7 +136,7 @@ def user_site() -> Site:
 
 
 def asked_from() -> tuple[str, Site]:
-    """The name of what a user's program called, and the line where it did.
+    """The name of the function of this package that user code called, and the line of the call.
 
     >>> asked_from()[0]
     ''
@@ -158,7 +159,7 @@ def site_of(frame: FrameType | None) -> Site:
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether a function belongs to this package, and to none of its users."""
+    """Whether a function belongs to this package's own code."""
     file = code.co_filename
     known = _ours.get(file)
     if known is None:
@@ -167,7 +168,7 @@ def is_ours(code: CodeType) -> bool:
 
 
 def is_machinery(file: str) -> bool:
-    """Whether a file runs a user's program and is none: of this package, Python's own, einops.
+    """Whether a file belongs to this package, Python or einops, and not to the user's program.
 
     >>> is_machinery(os.__file__), is_machinery("model.py")
     (True, False)
@@ -198,9 +199,9 @@ def package_of(module: str) -> str:
 
 
 class inherit:
-    """Nodes built inside a `with` carry these sites; None reads the frames again.
+    """A context in which nodes that are built get these sites; None reads the frames again.
 
-    Every pass enters it for every node, so it is no generator.
+    Every pass enters it for every node, so it is a class and not a generator.
     """
 
     __slots__ = ("_before", "_sites")
@@ -216,9 +217,9 @@ class inherit:
 
 
 class from_one_line:
-    """Nodes built inside a `with` have the line that entered it, which is looked up once.
+    """A context in which nodes that are built get the line that entered it, looked up once.
 
-    No code of a user's may run inside.
+    No user code may run inside.
     """
 
     __slots__ = ("_before",)
@@ -244,7 +245,7 @@ def in_backward(sites: tuple[Site, ...]) -> tuple[Site, ...]:
 
 
 def phase(name: str) -> replacing:
-    """Nodes built inside belong to this part of a step: forward, backward, optimizer, ..."""
+    """A context in which nodes that are built belong to this phase, such as "backward"."""
     return replacing(scope, phase=name)
 
 
@@ -259,13 +260,13 @@ def union(first: tuple[Site, ...], second: tuple[Site, ...]) -> tuple[Site, ...]
 
 
 def show_error(kind: type, error: BaseException, trace: TracebackType | None) -> None:
-    """Print what Python prints of an error, frames of this package as one line each time."""
+    """Print an error as Python does, with frames of this package summed up."""
     report = tracebacks.TracebackException(kind, error, trace).format()
     sys.stderr.write("".join(report if current().debug else shortened(report)))
 
 
 def shortened(report: Iterable[str]) -> Iterator[str]:
-    """The entries of a report, with a line for frames of this package that follow each other.
+    """The entries of a report, with frames of this package that follow each other as one line.
 
     >>> report = [f'  File "{PACKAGE}a.py"', f'  File "{PACKAGE}b.py"', "NameError"]
     >>> [entry.strip() for entry in shortened(report)]

@@ -1,7 +1,7 @@
-"""Numbers of one program at several shapes: which vary, and which of these follow from others.
+"""Infer which numbers of a program vary over several shapes, and which follow from others.
 
-What has varied as another number did, in all graphs so far, is taken to follow from it: as the
-same, a multiple, a sum, a product. Who is given a graph compares all of its numbers with that.
+A number that varied together with another in all graphs so far is assumed to follow from it: as the
+same, a multiple, a sum, or a product. Users of a program compare all numbers of a graph with this.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from gnomon.ir.sym_number import Unsized
 __all__ = ["Formulas", "Relations", "choosing", "first_that_serves", "unremarkable"]
 
 StandIn = Callable[[int], int]
-"""The size for which a program is made, for one at hand."""
+"""A function from a size at hand to the size for which a program is made."""
 
 FEW = 16
-"""ShapeEnv below this have kernels of their own."""
+"""Sizes below this get one small stand-in, since small sizes have their own kernels."""
 
 
 class Relations:
     """Dimension inference: the numbers of a graph as functions of those at `places`.
 
-    inputs: how many of the numbers, at first, are sizes of inputs. leaves: the places of counts of
-    leaves: those of canonical order follow from sizes, none of others may vary. renumbered: gives
-    these of sizes (gnomon/ir/dissected.py).
+    inputs: how many of the first numbers are sizes of inputs. leaves: the indices of leaf counts:
+    canonical ones follow from sizes, others may not vary. renumbered: computes the canonical ones
+    from sizes (gnomon/ir/dissected.py).
     """
 
     def __init__(
@@ -71,10 +71,11 @@ class Relations:
             elif len(set(columns[k])) > 1:
                 raise Unsized("its leaves follow from no sizes")
         self.given_by = choosing(self.sizes, self.numbers, self.places)
-        """The given ones among the numbers of a graph; None where the others do not follow."""
+        """Function that picks the independent numbers of a graph; None if the others do not follow.
+        """
 
     def _given(self, k: int, column: Numbers, stand_in: StandIn) -> SymInt:
-        """A new symbol for a number that follows from no other."""
+        """Create a symbol for a number that follows from no other."""
         bounds = OF_FLOATS if isinstance(column[0], FloatBits) else (LEAST, MOST)
         size = self.sizes.symbol(stand_in(column[0]), bounds)
         self.places.append(k)
@@ -88,7 +89,7 @@ def choosing(
 ) -> Callable[[Numbers], Numbers | None]:
     """A function from numbers of this structure to the values of the symbols at `places`.
 
-    It gives None where a symbol is out of its bounds, or another number does not follow.
+    It returns None if a symbol is out of its bounds, or another number does not follow.
     """
     expected, bounds = env.function(numbers), [numbers[k].bounds for k in places]
 
@@ -102,7 +103,7 @@ def choosing(
 
 
 class Formulas:
-    """The numbers of a graph that was captured on symbols: nothing about them is guessed."""
+    """The numbers of a graph captured on symbols, as exact functions of these."""
 
     def __init__(
         self,
@@ -116,16 +117,16 @@ class Formulas:
         self.numbers = [*env.formulas(numbers)(symbols)]
 
     def given_by(self, own: Numbers) -> Numbers:
-        """The sizes, which are all that is given."""
+        """The sizes as they are: the symbols are all that is given."""
         return own
 
 
 def first_that_serves(
     make: Callable[[StandIn], Made], numbers: Numbers, what: str, level: int
 ) -> Made | None:
-    """Something that serves these numbers: made for primes in place of sizes, or for the sizes.
+    """Make an artifact for stand-ins or else for the sizes themselves, which serves these numbers.
 
-    None where neither can be made; the log says why, at a level.
+    None if neither can be made; the reason is logged.
     """
     for stand_in in (unremarkable, own_size):
         try:
@@ -145,7 +146,7 @@ def own_size(size: int) -> int:
 
 
 def unremarkable(size: int) -> int:
-    """A size like this one that agrees with no other by chance: a prime.
+    """A stand-in for a size that equals no other number by chance: a prime.
 
     >>> unremarkable(4), unremarkable(40), unremarkable(1000)
     (13, 41, 1009)
@@ -154,7 +155,7 @@ def unremarkable(size: int) -> int:
 
 
 def next_prime(least: int) -> int:
-    """The first odd prime that is as large at least."""
+    """The least odd prime that is not smaller than `least`."""
     found = least | 1
     while any(found % k == 0 for k in range(3, isqrt(found) + 1, 2)):
         found += 2
@@ -162,7 +163,7 @@ def next_prime(least: int) -> int:
 
 
 def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
-    """Stand-ins of sizes that differ, each another one; own sizes as they are.
+    """Stand-ins made distinct; sizes that stand for themselves are returned unchanged.
 
     >>> apart([13, 41, 13, 41, 13], unremarkable)
     [13, 41, 11, 43, 14]
@@ -176,11 +177,11 @@ def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
 
 
 SMALL = {13: 11, 11: 14, 14: 15, 15: 17}
-"""Sizes below 16, each with the next to take; the fifth is larger."""
+"""Stand-in below 16 -> the next one to take if it is taken."""
 
 
 def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
-    """A varying number as one that follows from others; None if it does not."""
+    """A varying number as a function of the symbols so far; None if it follows from none."""
     for values, size in (*bases, *products(bases), *sums(bases)):
         found = affine(column, values)
         if found is not None:
@@ -189,13 +190,13 @@ def following(column: Numbers, bases: Sequence[tuple[Numbers, SymInt]]) -> Any:
 
 
 def products(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any]]:
-    """Products of two."""
+    """Yield products of two symbols, with their values."""
     for (a, one), (b, other) in combinations_with_replacement(bases, 2):
         yield tuple([x * y for x, y in zip(a, b, strict=True)]), one * other
 
 
 def sums(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any]]:
-    """Sums of neighbours; of two graphs, some would agree by chance."""
+    """Yield sums of neighbouring symbols, with their values; two graphs are too few for these."""
     for first, last in combinations(range(len(bases)), 2):
         columns, sizes = zip(*bases[first : last + 1], strict=True)
         if len(set(columns[0])) > 2:
@@ -203,7 +204,7 @@ def sums(bases: Sequence[tuple[Numbers, SymInt]]) -> Iterator[tuple[Numbers, Any
 
 
 def affine(column: Numbers, values: Numbers) -> tuple[int, int] | None:
-    """The whole factor and the summand that make one column of another."""
+    """The integer factor and summand that turn one column into another; None if there are none."""
     other = next((k for k, x in enumerate(values) if x != values[0]), 0)
     if not other:
         return None

@@ -1,7 +1,7 @@
 """Rewrite rules: left >> right, read as theorems, each tested by itself on values.
 
 A pattern is a scalar function of patterns; lower-case variables match any node, capital ones a
-constant. What a rule builds inherits the sites of what it replaces, so no rule mentions them.
+constant. New nodes inherit the sites of the nodes that they replace, so no rule mentions sites.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Guard = Callable[..., bool]
 
 @dataclass(frozen=True)
 class Pattern:
-    """A variable (f is empty) or a scalar function of patterns; a number matches its constant."""
+    """A variable, if f is empty, or a scalar function of patterns; a number matches a constant."""
 
     f: str = ""
     operands: tuple[Pattern | float, ...] = ()
@@ -51,7 +51,7 @@ class Pattern:
         return self.name or f"{self.f}({', '.join(map(repr, self.operands))})"
 
     def variables(self) -> Iterator[str]:
-        """The names in the pattern, in order."""
+        """The names of the pattern's variables, in order."""
         if self.name:
             yield self.name
         for operand in self.operands:
@@ -64,23 +64,23 @@ Right = Pattern | Callable[..., Node]
 
 
 def variables(names: str) -> tuple[Pattern, ...]:
-    """Variables by name: variables("x y C")."""
+    """Create pattern variables: variables("x y C")."""
     return tuple(Pattern(name=name) for name in names.split())
 
 
 def function(f: str) -> Callable[..., Pattern]:
-    """A scalar function as a pattern: function("where")(c, x, y)."""
+    """A scalar function for patterns: function("where")(c, x, y)."""
     return lambda *operands: Pattern(f, operands)
 
 
 def always(**_: Node) -> bool:
-    """The guard of a rule that holds everywhere."""
+    """Return True: the guard of a rule without conditions."""
     return True
 
 
 @dataclass(frozen=True)
 class Rule:
-    """left equals right wherever the guard holds, to the bit."""
+    """A rewrite rule: left equals right to the bit wherever the guard holds."""
 
     left: Pattern
     right: Right
@@ -96,7 +96,7 @@ class Rule:
         return f"{self.left!r} >> {right!r}"
 
     def apply(self, node: Node) -> Node | None:
-        """The replacement of a node; None where the rule says nothing."""
+        """The replacement of a node; None if the rule does not apply."""
         for x, op in zip(node.inputs, self.asked, strict=False):
             if op and x.op != op:
                 return None
@@ -113,7 +113,7 @@ class Rule:
 
 
 class Rules(list[Rule]):
-    """Rules under a title; `rules += left >> right` or `rules += left >> right, guard`."""
+    """A titled list of rules; `rules += left >> right` or `rules += left >> right, guard`."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ def operation_of(pattern: Pattern | float) -> str:
 
 
 def matches(pattern: Pattern | float, node: Node, found: Match) -> bool:
-    """Whether a node has a pattern's form; fills in the variables."""
+    """Whether a node has a pattern's form; `found` gets the values of variables."""
     if not isinstance(pattern, Pattern):
         return is_number(node, pattern)
     if pattern.name:
@@ -160,7 +160,7 @@ def is_number(node: Node, value: float) -> bool:
 
 
 def build(pattern: Pattern | float, found: Match, like: Node) -> Node:
-    """The node of a pattern; numbers take the dtype of the node that is replaced."""
+    """Build the node of a pattern; numbers get the dtype of the replaced node."""
     if not isinstance(pattern, Pattern):
         return constant(like.arena, pattern, like.dtype)
     if pattern.name:
@@ -170,7 +170,7 @@ def build(pattern: Pattern | float, found: Match, like: Node) -> Node:
 
 
 def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
-    """The graph with every node replaced for as long as `step` has something to say."""
+    """The graph in which `step` replaced every node until it returned None."""
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
         return settled(arena.with_inputs(node, inputs), step)
@@ -179,7 +179,7 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
 
 
 def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node]) -> Graph:
-    """The graph in an arena of its own, each node made of its new inputs under its own lines."""
+    """The graph in a new arena, each node built by `rebuild` from its new inputs."""
     arena = Arena()
     known: dict[Node, Node] = {}
     before = scope.sites
@@ -198,7 +198,7 @@ def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node
 
 
 def settled(node: Node, step: Callable[[Node], Node | None]) -> Node:
-    """Apply a rewrite step to a node until none applies."""
+    """Apply a rewrite step to a node until it returns None."""
     while (better := step(node)) is not None:
         log(5, lambda was=node, now=better: f"rewrite: {was!r} -> {now!r}", "rewrite")
         node = better

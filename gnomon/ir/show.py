@@ -1,7 +1,8 @@
 """Debug output: a line or a page on standard error, if the verbosity level asks for it.
 
 docs/debugging.md describes the output of each level. Callers pass a function that builds the text,
-which is called only if it is shown. On a terminal, progress of slow work is shown at every level.
+which is called only if the text is shown. On a terminal, progress of slow work is shown at every
+level.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ PATIENCE = 0.5
 
 
 def log(level: int, text: Callable[[], str], name: str = "") -> None:
-    """Print a text if the dial is at this level or above, and the name is one asked for.
+    """Print a text if the debug level is at least this, and `debug_only` selects the name.
 
-    Without a name it belongs to the whole program, and is printed whatever `debug_only` says.
+    A message without a name belongs to the whole program, and is printed whatever `debug_only`
+    says.
     """
     settings = current()
     if settings.debug >= level and (not name or settings.debug_only in name):
@@ -31,7 +33,7 @@ def log(level: int, text: Callable[[], str], name: str = "") -> None:
 
 
 def since(start: float) -> str:
-    """The time that something took, as the end of a line."""
+    """The time since `start` as text, for the end of a line."""
     return f", {1e3 * (perf_counter() - start):.3g} ms"
 
 

@@ -1,9 +1,9 @@
-"""Sizes that a program reads when it runs: integers of which only a polynomial is known.
+"""Symbolic sizes: integers of a program that are known only as polynomials until it runs.
 
-Passes compute with a `SymInt` as with any integer, and get another one. What they *decide* by one
-(a comparison, a truth, an index, a text) is answered for the sizes at hand and kept as a guard of
-the program that comes of it: it serves all sizes for which every decision falls the same way. A
-SymInt is no int of C's, so that nothing can read it unseen. What only aims at speed asks `hint`,
+Passes compute with a `SymInt` as with any integer, and get another one. Decisions by one (a
+comparison, a truth value, an index, a text) are made for the current sizes and recorded as guards
+of the program, which then serves all sizes for which every decision has the same outcome. A SymInt
+is no C int, so that no code can read it unnoticed. Decisions that only affect speed use `hint`,
 unguarded.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["ShapeEnv", "SymInt", "divides", "hint", "is_symbolic", "late"]
 Bounds = tuple[int, int]
 
 LEAST, MOST = 2, 1 << 31
-"""Bounds of an input's size: 0 and 1 are programs of their own."""
+"""The bounds of an input's size: sizes 0 and 1 have programs of their own."""
 FAR = 1 << 200
 
 _traces = count()
@@ -38,7 +38,7 @@ COMPARISONS = {
 
 
 class Atom:
-    """A part of polynomials: an input's size, a quotient, or a number that is computed late."""
+    """An atom of polynomials: an input's size, a quotient, or the result of a late function."""
 
     __slots__ = ("bounds", "parts", "text", "value")
 
@@ -54,15 +54,15 @@ class ShapeEnv:
         self.atoms: list[Atom] = []
         self.symbols = 0
         self.functions: list[Callable[..., int]] = []
-        """Functions that are called when sizes are known."""
+        """Functions that are called once sizes are known."""
         self.thread = 0
-        """The thread in which Python code sees sizes of it, while a function is captured."""
+        """Identifier of the thread in which Python code sees symbolic sizes during a capture."""
         self.is_left = False
-        """Whether a size as it sees it was met where only the library's own may be."""
+        """Whether a size as Python code sees it got where only the library's own may be."""
         self.shown: dict[SymInt, Any] = {}
-        """Sizes as that code sees them."""
+        """Size -> the object that Python code sees for it."""
         self.guards: dict[str, bool] = {}
-        """Texts of what was decided, and how it fell."""
+        """Text of each comparison that was decided -> its outcome."""
         self._decided: list[SymInt] = []
         self._places: dict[str, int] = {}
         self._made: dict[tuple[tuple[Monomial, int], ...], SymInt] = {}
@@ -101,7 +101,7 @@ class ShapeEnv:
     def _compiled(
         self, numbers: Sequence[Any], text: str, called: Sequence[Callable[..., Any]] | None = None
     ) -> Callable[[Sequence[Any]], Any]:
-        """A function of the sizes `s`, after the atoms that these numbers are made of."""
+        """Compile a function of the sizes `s`, with all atoms on which the numbers depend."""
         waiting, needed = list(numbers), set[int]()
         while waiting:
             x = waiting.pop()
@@ -125,7 +125,7 @@ class ShapeEnv:
         return self.of({(place,): 1})  # type: ignore[return-value]
 
     def of(self, terms: Terms) -> SymInt | int:
-        """The number of a polynomial; a plain one where it has no atoms."""
+        """The symbolic number of a polynomial; a plain integer if it has no atoms."""
         key = tuple(sorted((m, c) for m, c in terms.items() if c))
         if not key:
             return 0
@@ -137,7 +137,7 @@ class ShapeEnv:
         return found
 
     def quotient(self, a: Any, b: Any) -> SymInt | int:
-        """The number a // b, which does not come out even."""
+        """The symbolic quotient a // b, rounded down."""
         value = hint(a) // hint(b)
         (low, high), (least, most) = bounds_of(a), bounds_of(b)
         bounds = (-FAR, FAR)
@@ -149,7 +149,7 @@ class ShapeEnv:
         return self._atom(f"({text_of(a)})//({text_of(b)})", value, bounds, (a, b))
 
     def late(self, function: Callable[..., int], numbers: Sequence[Any]) -> SymInt:
-        """The result of a function of plain integers, once sizes are known."""
+        """The result of a function of plain integers, which is called once sizes are known."""
         if function not in self.functions:
             self.functions.append(function)
         k = self.functions.index(function)
@@ -157,7 +157,7 @@ class ShapeEnv:
         return self._atom(text, function(*map(hint, numbers)), (-FAR, FAR), numbers)
 
     def decide(self, sign: str, a: Any, b: Any) -> bool:
-        """The outcome of a comparison, for the sizes at hand; kept as a guard if it may differ."""
+        """The outcome of a comparison at present sizes, recorded as a guard if it may differ."""
         rest = a - b
         compare = COMPARISONS[sign]
         if type(rest) is not SymInt:
@@ -177,12 +177,12 @@ class ShapeEnv:
 
 
 def of_whole(at_hand: Operator, compute: Operator) -> Operator:
-    """An operator that stays symbolic beside whole numbers, and is that of SymNumber elsewhere."""
+    """An operator that is symbolic with integers, and computes with present values otherwise."""
     return lambda self, other: compute(self, other) if is_whole(other) else at_hand(self, other)
 
 
 class SymInt(SymNumber):
-    """An integer that is known when a program runs."""
+    """A symbolic integer, whose value is known when a program runs."""
 
     __slots__ = ("_hash", "bounds", "key", "sizes", "terms", "value")
     kind = int
@@ -285,7 +285,7 @@ class SymInt(SymNumber):
         return self._hash
 
     def pinned(self) -> int:
-        """The number itself: the program then serves this one alone."""
+        """The present value; a guard restricts the program to it."""
         self.sizes.decide("==", self, self.value)
         return self.value
 
@@ -300,7 +300,7 @@ class SymInt(SymNumber):
         return self.sizes.late(function, (self,))
 
     def bit_length(self) -> int:
-        """The number of bits."""
+        """The number of bits of the present value."""
         return self.pinned().bit_length()
 
 
@@ -310,22 +310,22 @@ def is_symbolic(x: object) -> bool:
 
 
 def agree(a: Hashable, b: Hashable) -> bool:
-    """Whether two keys are equal at every size; no guard is asked whether they are at some."""
+    """Whether two keys are equal at every size; adds no guard."""
     return len({a, b}) == 1
 
 
 def is_whole(x: object) -> bool:
-    """Whether something is an integer, known or not."""
+    """Whether a value is an integer, plain or symbolic."""
     return type(x) is SymInt or isinstance(x, int)
 
 
 def hint(x: Any) -> Any:
-    """A number as it was when the program was made: for what gives the same bits either way."""
+    """The present value of a number, without a guard: only for choices that change no bits."""
     return x.value if is_symbolic(x) else x
 
 
 def late(function: Callable[..., int], *numbers: Any) -> Any:
-    """The result of a function of integers, which is called when sizes are known."""
+    """The result of a function of integers, which is called once sizes are known."""
     found = next((x for x in numbers if type(x) is SymInt), None)
     return function(*numbers) if found is None else found.sizes.late(function, numbers)
 
@@ -342,12 +342,12 @@ def terms_of(x: Any) -> Iterable[tuple[Monomial, int]]:
 
 
 def bounds_of(x: Any) -> tuple[int, int]:
-    """The least and the greatest that a number can be."""
+    """The least and the greatest value that a number can have."""
     return x.bounds if type(x) is SymInt else (x, x)
 
 
 def text_of(x: Any) -> str:
-    """A number as Python computes it of the sizes `s`."""
+    """A number as the text of a Python expression of the sizes `s`."""
     if type(x) is SymFloat:
         return f"real({text_of(x.bits)})"
     if type(x) is not SymInt:
@@ -356,7 +356,7 @@ def text_of(x: Any) -> str:
 
 
 def combined(a: SymInt, b: Any, sign: int) -> Any:
-    """A sum or a difference."""
+    """The sum of two numbers, or their difference if `sign` is -1."""
     if not is_whole(b):
         return (SymNumber.__add__ if sign > 0 else SymNumber.__sub__)(a, b)
     found = dict(a.terms)
@@ -366,7 +366,7 @@ def combined(a: SymInt, b: Any, sign: int) -> Any:
 
 
 def divided(a: Any, b: Any) -> Any:
-    """The quotient, rounded down: what comes out even is divided, the rest stays a quotient."""
+    """The quotient rounded down: terms that divide evenly, plus a quotient of the rest."""
     sizes = (a if type(a) is SymInt else b).sizes
     if b == 0:
         raise ZeroDivisionError("sizes: division by zero")
@@ -394,7 +394,7 @@ def divided(a: Any, b: Any) -> Any:
 
 
 def quotient_of(sizes: ShapeEnv, a: Any, b: Any) -> Any:
-    """A quotient of which nothing comes out even."""
+    """The quotient of a rest, none of whose terms divides evenly."""
     if type(a) is int and (a == 0 or type(b) is int):
         return a and a // b
     return sizes.quotient(a, b)

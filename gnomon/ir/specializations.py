@@ -1,10 +1,10 @@
-"""Kernels, clusters, programs and captures that are made once for many numbers: one cache for all.
+"""Specialization caches: one kind of cache for kernels, clusters, programs and captures.
 
-The key of a family is all but the numbers: an outline, or a signature without sizes. Its artifacts
-have guards: each says for which numbers it is right (`serves`), and the first that is right is
-taken, since it knows most of its numbers. When one more is tried, of which samples it learns what
-varies, and how much is kept stands in the table of limits below. There is one rule for what is too
-much: the oldest goes.
+The key of a family is everything but the numbers: an outline, or a signature without sizes. Each
+artifact has guards that say for which numbers it is valid (`serves`); the first valid one is taken,
+since it knows most of its numbers. The table of limits below says when a further one is made, from
+which samples the varying numbers are found, and how many are kept. If there are too many, the
+oldest is dropped.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class FamilyLimits(NamedTuple):
     """Limits of a specialization cache: when to generalize, how many entries to store."""
 
     enough: int
-    """So many different numbers tell that they vary."""
+    """The number of different sizes after which they count as varying."""
     kept: int
-    """Artifacts; what none of them serves has one of its own numbers from then on."""
+    """The most artifacts of a family; numbers that none serves then get one of their own."""
     samples: int = ALL
-    """Numbers that came before: the latest ones."""
+    """The most samples of earlier numbers, the latest ones."""
     failures: int = ALL
-    """Attempts that may fail before a family is left alone."""
+    """The failed attempts after which no more are made for a family."""
 
 
 KERNELS = FamilyLimits(enough=2, kept=8, samples=512)
@@ -54,7 +54,7 @@ CAPTURES = FamilyLimits(enough=3, kept=8, samples=4, failures=3)
 """As of programs; but what Python decides at one size need not be decided at the next, so that a
 capture is tried once more, and a success makes good what failed before."""
 ASKED = 2
-"""Different sizes that are enough for a function with `dynamic=True`."""
+"""The number of different sizes after which a function with `dynamic=True` generalizes."""
 WAYS = 16
 """Captures of a family with host reads: samples too, of which there are several
 for the same sizes."""
@@ -62,7 +62,7 @@ FILLED = 64
 """Programs at their sizes that are kept of one for many, behind a host read: enough for sizes
 that come again in a loop over experts. To fill one in takes less than a millisecond."""
 MOST_CALLERS = 256
-"""Lists of lines that are kept for one program."""
+"""The most lists of lines that are kept for one program."""
 SERVED = 512
 """Limits of a function without host reads, whose sizes are those of its arguments."""
 
@@ -71,7 +71,7 @@ V = TypeVar("V")
 
 
 class Serving(Protocol):
-    """A program, or part of one, that serves several sizes, and says which."""
+    """Protocol of a program, or a part of one, that serves some sizes."""
 
     def serves(self, numbers: Any, /) -> Any | None:
         """The numbers to pass to it for these sizes; None if it does not serve them."""
@@ -82,7 +82,7 @@ Made = TypeVar("Made", bound=Serving)
 
 
 class LatestEntries(dict[K, V]):
-    """A table of the latest entries: beyond `most` the oldest goes.
+    """A table that keeps its latest `most` entries.
 
     >>> squares = LatestEntries(2)
     >>> for x in range(4):
@@ -118,7 +118,7 @@ class LatestEntries(dict[K, V]):
 class ArtifactFamily(Generic[Made]):
     """The artifacts of one key.
 
-    `lock` is for who makes one, so that nobody makes it twice; readers need none.
+    `lock` is held while an artifact is made, so that it is made once; readers do not take it.
     """
 
     def __init__(self, limits: FamilyLimits) -> None:
@@ -128,7 +128,7 @@ class ArtifactFamily(Generic[Made]):
         self.failed = 0
 
     def serving(self, numbers: Sample) -> tuple[Made, Any] | None:
-        """The first artifact that serves these numbers, and what it is given of them."""
+        """The first artifact that serves these numbers, and the numbers to pass to it, or None."""
         for each in self.made:
             given = each.serves(numbers)
             if given is not None:
@@ -141,7 +141,7 @@ class ArtifactFamily(Generic[Made]):
         make: Callable[[list[Sample]], Made | None],
         enough: int = 0,
     ) -> tuple[Made, Any] | None:
-        """Find an artifact that serves the numbers, or make one from the samples if it is time."""
+        """Find an artifact that serves the numbers, or make one if there are enough samples."""
         found = self.serving(numbers)
         if found is not None:
             return found
@@ -162,7 +162,7 @@ class ArtifactFamily(Generic[Made]):
     def others(self, numbers: Sample, enough: int = 0) -> list[Sample] | None:
         """The samples beside these numbers; None where no artifact should be tried now.
 
-        enough: so many numbers tell that they vary, where the limits do not say it.
+        enough: the number of samples that tell which numbers vary, where the limits do not say it.
         """
         if self.is_closed:
             return None
@@ -170,7 +170,7 @@ class ArtifactFamily(Generic[Made]):
         return found if len(found) + 1 >= (enough or self.limits.enough) else None
 
     def add(self, made: Made | None) -> None:
-        """Keep an artifact; None is an attempt that failed."""
+        """Store an artifact; None counts as a failed attempt."""
         with self.lock:
             if made is None:
                 self.failed += 1
@@ -181,7 +181,7 @@ class ArtifactFamily(Generic[Made]):
 class Specializations(Recent[Hashable, Any]):
     """A specialization cache: families by their keys; unused ones are evicted.
 
-    kind: makes a family of limits. `lock` is for short work.
+    kind: creates a family from limits. `lock` is for short work.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Specializations(Recent[Hashable, Any]):
         _tables.add(self)
 
     def of(self, key: Hashable) -> Any:
-        """The family of a key."""
+        """The family of a key, which is created if there is none."""
         with self.lock:
             found = self.get(key)
             if found is None:

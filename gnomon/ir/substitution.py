@@ -1,7 +1,7 @@
-"""Data with other numbers in it: one walk for parameters of nodes, kernels, plans and results.
+"""Substitute numbers in nested data: parameters of nodes, kernels, plans and results.
 
-Who substitutes says by class what becomes of a value (`Rules`); containers are made anew around
-what has changed, to any depth. A graph is one to this walk only if a rule says so.
+The user says by class how a value is replaced (`Rules`); containers are rebuilt around replaced
+values, to any depth. Graphs are walked only if a rule says so.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gnomon.ir.sym_float import SymFloat
 __all__ = ["Rules", "names_of", "of_symbols", "substituted", "symbols_in"]
 
 Rules = Mapping[type, Callable[[Any], Any]]
-"""Class -> what stands in place of a value of it."""
+"""Class -> the function that replaces a value of it."""
 
 
 def substituted(x: Any, rules: Rules) -> Any:
-    """Data with what rules say in place of its values; the same object where nothing changes.
+    """Data with values replaced by rules; the same object if nothing changes.
 
     >>> substituted((2, [3, "a"], {"b": 4}), {int: str})
     ('2', ['3', 'a'], {'b': '4'})
@@ -50,7 +50,7 @@ def substituted(x: Any, rules: Rules) -> Any:
 @memo
 @cache
 def names_of(kind: Any) -> Sequence[str]:
-    """The parts of which objects of a class are made: dataclasses, Structs, calls of operations."""
+    """The names of the fields from which objects of a class are made; () for other classes."""
     if hasattr(kind, "kwargs"):
         return ("args", "kwargs")
     if is_dataclass(kind):

@@ -1,6 +1,6 @@
-"""Floats that a program reads when it runs, by their bits: a number of the program like its sizes.
+"""Symbolic floats, represented by their bits, which are symbolic integers.
 
-No kernel computes one; it stands there where a constant would. It is computed of sizes, and of
+It stands where a constant would, and no kernel computes it. It is computed from sizes, and from
 other such floats, as Python computes it.
 """
 
@@ -32,11 +32,11 @@ __all__ = [
 Compute = Callable[..., Any]
 
 OF_FLOATS = -1 << 63, 1 << 63
-"""Bounds of bits."""
+"""The bounds of the bits of a float64, as a signed integer."""
 
 
 class FloatBits(int):
-    """The bits of a float, as an integer: 0.0 and -0.0 differ."""
+    """The bits of a float64 as an integer, in which 0.0 and -0.0 differ."""
 
     @classmethod
     def of(cls, x: float) -> FloatBits:
@@ -45,7 +45,7 @@ class FloatBits(int):
 
 
 class SymFloat(SymNumber):
-    """A float that is known when a program runs; who needs it has a program of its own."""
+    """A symbolic float, whose value is known when a program runs; arithmetic refuses it."""
 
     __slots__ = ("bits", "key", "value")
     kind = float
@@ -75,11 +75,11 @@ class SymFloat(SymNumber):
 
     @property
     def sizes(self) -> Any:
-        """The sizes from which it is computed."""
+        """The environment of the symbolic sizes from which it is computed."""
         return self.bits.sizes
 
     def pinned(self) -> float:
-        """The float itself: the program then serves this one alone."""
+        """The present value; a guard restricts the program to it."""
         self.bits.pinned()
         return self.value
 
@@ -93,7 +93,7 @@ class SymFloat(SymNumber):
 
 
 def real(bits: Any) -> Any:
-    """The float of some bits."""
+    """The float of these bits; symbolic for symbolic bits."""
     if type(bits) not in (int, FloatBits):
         return SymFloat(bits)
     return unpack("<d", pack("<q", bits))[0]
@@ -114,27 +114,27 @@ def ratio(a: Any, b: Any, bits: int = 64) -> Any:
 
 
 def bits_of_ratio(a: int, b: int) -> int:
-    """The bits of a / b as a float of eight bytes."""
+    """The bits of a / b as a float64."""
     return int(FloatBits.of(a / b))
 
 
 def bits_of_ratio_in_single(a: int, b: int) -> int:
-    """The bits of a / b as a float of eight bytes, rounded to one of four first."""
+    """The bits of a / b, rounded to float32, as a float64."""
     return int(FloatBits.of(np.float32(a / b).item()))
 
 
 def bits_of_double(n: int) -> int:
-    """The bits of an integer as a float of eight bytes."""
+    """The bits of an integer as a float64."""
     return int(FloatBits.of(float(n)))
 
 
 def bits_in_single(n: float) -> int:
-    """The bits of a number as a float of eight bytes, rounded to one of four first."""
+    """The bits of a number, rounded to float32, as a float64."""
     return int(FloatBits.of(np.float32(n).item()))
 
 
 def bits_as_single(bits: int) -> int:
-    """The bits of the float of four bytes that is nearest to one of eight."""
+    """The bits of a float64 rounded to float32, again as a float64."""
     return bits_in_single(real(bits))
 
 
@@ -160,7 +160,7 @@ DIVIDE, RAISE = (cast(Compute, vars(operator)[name]) for name in ("truediv", "po
 FLOATS = (ADD, SUBTRACT, MULTIPLY)
 EXCHANGED: dict[Compute, Compute] = {f: exchanged(f) for f in (*FLOATS, DIVIDE)}
 MOST_POWER = 4
-"""Powers up to here are computed late."""
+"""The largest power that is computed symbolically."""
 
 
 def from_the_right(compute: Compute) -> Compute:
@@ -169,7 +169,7 @@ def from_the_right(compute: Compute) -> Compute:
 
 
 def gives_float(compute: Compute, *numbers: Any) -> bool:
-    """Whether an operator gives a float of numbers that never is an error, nor complex."""
+    """Whether an operator on these numbers always gives a float, without errors."""
     if len(numbers) != 2:
         return False
     if compute in (DIVIDE, EXCHANGED[DIVIDE]):
@@ -182,7 +182,7 @@ def gives_float(compute: Compute, *numbers: Any) -> bool:
 
 
 def is_root(base: Any, power: Any) -> bool:
-    """Whether a power of a size is a float: a small one, of a size that is more than 0."""
+    """Whether a power of a symbolic size is a float: a small power of a positive size."""
     if isinstance(power, SymFloat) or hasattr(power, "sizes") or abs(power) > MOST_POWER:
         return False
     is_positive = hasattr(base, "bounds") and base.bounds[0] > 0
@@ -190,7 +190,7 @@ def is_root(base: Any, power: Any) -> bool:
 
 
 def computed(compute: Compute, *numbers: Any) -> SymFloat:
-    """The float that an operator gives of numbers, once sizes are known."""
+    """The symbolic float that an operator gives of these numbers."""
     kinds = tuple([isinstance(x, float) for x in numbers])
     parts = [bits_of(x) if kind else x for x, kind in zip(numbers, kinds, strict=True)]
     env = next(x.sizes for x in numbers if hasattr(x, "sizes"))
@@ -198,12 +198,12 @@ def computed(compute: Compute, *numbers: Any) -> SymFloat:
 
 
 def bits_of(x: Any) -> Any:
-    """The bits of a float."""
+    """The bits of a float, symbolic for a symbolic float."""
     return x.bits if isinstance(x, SymFloat) else FloatBits.of(x)
 
 
 class OfBits(NamedTuple):
-    """An operator that takes and gives bits in place of floats: those of `kinds`."""
+    """An operator on bits: its result, and the operands that `kinds` marks, are bits of floats."""
 
     compute: Compute
     kinds: tuple[bool, ...]

@@ -1,7 +1,8 @@
-"""Numbers that a program reads when it runs, and what they share: who needs one itself pins it.
+"""Symbolic numbers, and what symbolic integers and floats have in common.
 
-A SymInt (gnomon/ir/sizes.py) is taken for an int and a SymFloat (sym_float.py) for a float, but
-neither is one of C's. A text is made of the number at hand, and the program serves that one alone.
+A SymInt (gnomon/ir/sizes.py) behaves like an int and a SymFloat (sym_float.py) like a float, but
+neither is a C number. Its text is that of the current number, and makes the program serve that one
+alone.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ __all__ = ["Operator", "SymNumber", "Unsized"]
 
 
 class Unsized(TypeError):
-    """Something that no program for several sizes can do: it is compiled for its own alone."""
+    """Raised for an operation that programs for several sizes do not support."""
 
 
 Operator = Callable[[Any, Any], Any]
 
 
 def at_hand(name: str) -> tuple[Operator, Operator]:
-    """An operator on the numbers at hand, which are pinned; and the same from the right."""
+    """An operator on present values, for which numbers are pinned, and its reflected form."""
     compute: Operator = getattr(operator, f"__{name}__")
     return pinning(compute), pinning(lambda x, y: compute(y, x))
 
 
 def pinning(compute: Operator) -> Operator:
-    """A method that computes with the numbers at hand."""
+    """A method that applies an operator to present values, for which numbers are pinned."""
 
     def method(self: SymNumber, other: Any) -> Any:
         symbolic = isinstance(other, SymNumber)
@@ -41,11 +42,11 @@ def pinning(compute: Operator) -> Operator:
 
 
 class SymNumber(Keyed):
-    """A number that is known when a program runs."""
+    """Base of symbolic numbers, whose values are known when a program runs."""
 
     __slots__ = ()
     kind: type[Any]
-    """The class that it is taken for."""
+    """The Python class that it replaces."""
 
     __add__, __radd__ = at_hand("add")
     __sub__, __rsub__ = at_hand("sub")
@@ -69,7 +70,7 @@ class SymNumber(Keyed):
         raise TypeError(f"a symbolic {self.kind.__name__} keeps its class")
 
     def pinned(self) -> Any:
-        """The number itself: the program then serves this one alone."""
+        """The present value; a guard restricts the program to it."""
         raise NotImplementedError
 
     def __round__(self, digits: int | None = None) -> Any:

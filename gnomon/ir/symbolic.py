@@ -1,7 +1,7 @@
-"""Index arithmetic inside kernels: affine sums of rank-0 integers, with exact floor and modulo.
+"""Index arithmetic in kernels: affine sums of integer scalars, with exact floor and modulo.
 
 An index is an `affine` node: offset + sum of coefficient * atom. Atoms are ranges, quotients,
-remainders, and integers read from memory. Simplification is exact over all integers in bounds.
+remainders, and integers read from memory. Simplification is exact for all integers within bounds.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from gnomon.ir.node import Arena, Node, Primitive, Shape, primitive
 from gnomon.ir.sizes import divides, is_symbolic
 
 FAR = 1 << 62
-"""A bound for integers of which nothing is known."""
+"""A bound for integers of unknown range."""
 
 NEARER = {"minimum": min, "maximum": max}
-"""Operations that bring an index read from memory into the range of an axis."""
+"""Operations that clamp an index from memory to the range of an axis."""
 
 Bounds = tuple[int, int]
 NodeTerms = dict[Node, int]
 
 
 class ScalarPrimitive(Primitive):
-    """Base of the kernel's primitives: rank 0."""
+    """Base of the primitives in kernels, which have rank 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (), params.get("dtype", int64)
@@ -43,7 +43,7 @@ class Affine(ScalarPrimitive):
 
 
 def loop_range(arena: Arena, size: int, name: str) -> Node:
-    """A loop index; the name tells ranges of one kernel apart."""
+    """Create a loop index; the name distinguishes ranges of one kernel."""
     return arena.node("range", (), size=size, name=name)
 
 
@@ -56,13 +56,13 @@ def affine_kind(coefs: tuple[int, ...], offset: int) -> tuple[int, dict[str, Any
 
 
 def affine(arena: Arena, atoms: tuple[Node, ...], coefs: tuple[int, ...], offset: int) -> Node:
-    """A sum."""
+    """Create an affine sum."""
     kind, params = affine_kind(coefs, offset)
     return arena.intern(kind, "affine", atoms, params)
 
 
 def number(arena: Arena, value: int) -> Node:
-    """An integer."""
+    """Create an integer constant."""
     return affine(arena, (), (), value)
 
 
@@ -74,7 +74,7 @@ def split(index: Node) -> tuple[NodeTerms, int]:
 
 
 def join(arena: Arena, terms: NodeTerms, offset: int) -> Node:
-    """The index with these terms, in order of creation; a lone atom is itself."""
+    """The index with these terms, in order of creation; a single plain atom is returned itself."""
     # a coefficient that is nothing at some sizes alone stays
     own = {atom: k for atom, k in terms.items() if is_symbolic(k) or k}
     terms, offset = recombine(own, offset)
@@ -85,12 +85,12 @@ def join(arena: Arena, terms: NodeTerms, offset: int) -> Node:
 
 
 def is_plain(x: int, value: int) -> bool:
-    """Whether a number is this one at all sizes."""
+    """Whether a number has this value at all sizes."""
     return not is_symbolic(x) and x == value
 
 
 def recombine(terms: NodeTerms, offset: int) -> tuple[NodeTerms, int]:
-    """(x // k) * (c k) + (x % k) * c is x * c."""
+    """Replace (x // k) * (c k) + (x % k) * c by x * c."""
     for atom, coef in terms.items():
         if atom.op != "map" or not is_division(atom, "floor_divide"):
             continue
@@ -107,12 +107,12 @@ def recombine(terms: NodeTerms, offset: int) -> tuple[NodeTerms, int]:
 
 
 def is_division(atom: Node, f: str) -> bool:
-    """Whether the atom is a quotient (or remainder) by a constant."""
+    """Whether an atom is a quotient, or a remainder if `f` says so, by a constant."""
     return atom.op == "map" and atom.params["f"] == f and atom.inputs[1].op == "affine"
 
 
 def is_quotient(atom: Node) -> bool:
-    """Whether the atom is a quotient or a remainder by a constant."""
+    """Whether an atom is a quotient or a remainder by a constant."""
     return is_division(atom, "floor_divide") or is_division(atom, "remainder")
 
 
@@ -122,7 +122,7 @@ def divisor_of(atom: Node) -> int:
 
 
 def plus(a: Node, b: Node | int) -> Node:
-    """a + b."""
+    """The sum a + b."""
     if isinstance(b, int):
         b = number(a.arena, b)
     terms, offset = split(a)
@@ -133,7 +133,7 @@ def plus(a: Node, b: Node | int) -> Node:
 
 
 def times(a: Node, k: int) -> Node:
-    """a * k."""
+    """The product a * k."""
     terms, offset = split(a)
     return join(a.arena, {atom: c * k for atom, c in terms.items()}, offset * k)
 
@@ -160,7 +160,7 @@ def bounds(index: Node) -> Bounds:
 
 
 def affine_bounds(terms: NodeTerms, offset: int) -> Bounds:
-    """The least and greatest value of a sum."""
+    """The least and greatest value of an affine sum."""
     low = high = offset
     for atom, k in terms.items():
         ends = [k * end for end in bounds(atom)]
@@ -169,7 +169,7 @@ def affine_bounds(terms: NodeTerms, offset: int) -> Bounds:
 
 
 def divide(a: Node, k: int) -> Node:
-    """a // k for k > 0."""
+    """The quotient a // k, for k > 0."""
     whole, rest, offset = by_divisibility(a, k)
     quotient, left = divmod(offset, k)
     low, high = affine_bounds(rest, left)
@@ -181,7 +181,7 @@ def divide(a: Node, k: int) -> Node:
 
 
 def modulo(a: Node, k: int) -> Node:
-    """a % k for k > 0."""
+    """The remainder a % k, for k > 0."""
     _, rest, offset = by_divisibility(a, k)
     left = offset % k
     low, high = affine_bounds(rest, left)
@@ -206,7 +206,7 @@ def by_divisibility(a: Node, k: int) -> tuple[NodeTerms, NodeTerms, int]:
 
 
 def flatten(arena: Arena, index: Sequence[Node], shape: Sequence[int]) -> Node:
-    """The place of an index in row-major order."""
+    """The row-major position of an index."""
     total: NodeTerms = {}
     place, stride = 0, 1
     for at, n in zip(reversed(index), reversed(shape), strict=True):
@@ -219,7 +219,7 @@ def flatten(arena: Arena, index: Sequence[Node], shape: Sequence[int]) -> Node:
 
 
 def unflatten(place: Node, shape: Sequence[int]) -> tuple[Node, ...]:
-    """The index at a place in row-major order."""
+    """The index at a row-major position."""
     out: list[Node] = []
     for n in reversed(shape):
         # an empty axis has no index, and nobody asks: any number stands for it

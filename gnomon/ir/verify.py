@@ -1,6 +1,6 @@
-"""Invariants that every pass must keep, checked after each when the setting `verify` is on.
+"""Invariants of passes, checked after each one if the setting `verify` is on.
 
-A mistake found here is ours, never the user's.
+An error found here is a bug of the library, never the user's.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["verify"]
 
 
 def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> None:
-    """Check that a pass gave a closed graph with the same inputs and outputs to look at.
+    """Check that a pass gave a closed graph whose inputs and outputs have the same types.
 
-    divides: the result is one rank's, whose inputs and outputs are parts.
+    divides: whether the result is one rank's program, whose inputs and outputs are parts.
     """
     for what in () if divides else ("inputs", "outputs"):
         was, now = ([typed_shape(x) for x in getattr(g, what)] for g in (before, after))
@@ -36,7 +36,7 @@ def verify(name: str, before: Graph, after: Graph, divides: bool = False) -> Non
 
 
 def silent(graph: Graph) -> list[Node]:
-    """The operations that have no source line."""
+    """The nodes without a source line, constants and inputs excluded."""
     return [x for x in graph.nodes if not x.sites and x.op not in ("const", "input")]
 
 
@@ -47,5 +47,5 @@ def follows(node: Node) -> bool:
 
 
 def typed_shape(node: Node) -> tuple[Hashable, DType]:
-    """A node's shape, symbols as such, and its dtype."""
+    """A node's shape as a key, with symbols unresolved, and its dtype."""
     return typed(node.shape), node.dtype

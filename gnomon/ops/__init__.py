@@ -1,6 +1,6 @@
 """The language: scalar functions, primitives, and the operations that users call.
 
-Importing any of it brings all primitives, since a graph may hold any of them.
+Importing any of its files loads all primitives, since a graph may contain any of them.
 """
 
 from gnomon.ops import collectives as collectives

@@ -1,7 +1,7 @@
 """Activations: relu and its relatives, gelu, softplus, gates.
 
-Where a formula would overflow on the side that is not taken, its argument is replaced there first:
-the gradient of a choice multiplies both sides, and 0 · inf is NaN.
+Where a formula would overflow in the branch that is not taken, its argument is replaced first: the
+gradient of `where` multiplies both branches, and 0 · inf is NaN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ np_sigmoid, np_where = SCALARS["sigmoid"].value, SCALARS["where"].value
 
 @op(reference=lambda x: np.maximum(x, 0), inplace=True)
 def relu(x: Node) -> Node:
-    """x, but nothing below 0.
+    """The larger of x and 0.
 
     Shapes: x (...) -> (...)
 
@@ -36,7 +36,7 @@ def relu(x: Node) -> Node:
 
 @op(reference=lambda x: np.clip(x, 0, 6), inplace=True)
 def relu6(x: Node) -> Node:
-    """x between 0 and 6.
+    """x clamped to [0, 6].
 
     Shapes: x (...) -> (...)
 
@@ -48,7 +48,7 @@ def relu6(x: Node) -> Node:
 
 @op(reference=lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val), inplace=True)
 def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
-    """x between two bounds; on the bounds the gradient is 0.
+    """x clamped to [min_val, max_val]; the gradient at the bounds is 0.
 
     Shapes: x (...) -> (...)
 
@@ -59,14 +59,14 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
 
 
 def between(x: Node, low: float, high: float) -> Node:
-    """x cut off at two bounds, flat on the bounds themselves."""
+    """x clamped to two bounds; the gradient on the bounds themselves is 0."""
     cut = where(elementwise("ge", x, high), high, x)
     return where(elementwise("le", x, low), low, cut)
 
 
 @op(reference=lambda x, negative_slope=0.01: np_where(x > 0, x, x * negative_slope), inplace=True)
 def leaky_relu(x: Node, negative_slope: float = 0.01) -> Node:
-    """x, flattened below 0.
+    """x where it is positive, negative_slope · x elsewhere.
 
     Shapes: x (...) -> (...)
 
@@ -79,7 +79,7 @@ def leaky_relu(x: Node, negative_slope: float = 0.01) -> Node:
 
 @op(reference=lambda x, weight: np_where(x > 0, x, x * weight), functional=True)
 def prelu(x: Node, weight: Node) -> Node:
-    """leaky_relu whose slope is learned, one for all or one per channel (axis 1).
+    """leaky_relu with a learned slope: one for all elements, or one per channel (axis 1).
 
     Shapes: x (...), weight (n) -> (...)
 
@@ -105,7 +105,7 @@ def prelu(x: Node, weight: Node) -> Node:
     inplace=True,
 )
 def elu(x: Node, alpha: float = 1.0) -> Node:
-    """x, bending to −alpha below 0.
+    """x where it is positive, an exponential that tends to −alpha elsewhere.
 
     Shapes: x (...) -> (...)
 
@@ -115,7 +115,7 @@ def elu(x: Node, alpha: float = 1.0) -> Node:
     >>> elu(tensor([-100.0, 0.0, 2.0]))
     Tensor([-1.,  0.,  2.])
     """
-    return bent(x, alpha, 1.0)
+    return scaled_elu(x, alpha, 1.0)
 
 
 @op(
@@ -123,14 +123,14 @@ def elu(x: Node, alpha: float = 1.0) -> Node:
     inplace=True,
 )
 def celu(x: Node, alpha: float = 1.0) -> Node:
-    """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483).
+    """elu with a continuous derivative for every alpha (Barron 2017, arXiv:1704.07483).
 
     Shapes: x (...) -> (...)
 
     >>> celu(tensor([-100.0, 2.0]), alpha=0.5)
     Tensor([-0.5,  2. ])
     """
-    return bent(x, alpha, 1 / alpha)
+    return scaled_elu(x, alpha, 1 / alpha)
 
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -141,7 +141,7 @@ SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
     inplace=True,
 )
 def selu(x: Node) -> Node:
-    """elu scaled so that layers keep mean 0 and variance 1.
+    """elu scaled so that stacked layers keep mean 0 and variance 1.
 
     Shapes: x (...) -> (...)
 
@@ -151,11 +151,11 @@ def selu(x: Node) -> Node:
     >>> selu(tensor([-1.0, 1.0]))
     Tensor([-1.1113,  1.0507])
     """
-    return bent(x, SELU_ALPHA, 1.0) * SELU_SCALE
+    return scaled_elu(x, SELU_ALPHA, 1.0) * SELU_SCALE
 
 
-def bent(x: Node, alpha: float, rate: float) -> Node:
-    """x above 0, alpha · (exp(rate · x) − 1) below."""
+def scaled_elu(x: Node, alpha: float, rate: float) -> Node:
+    """x where it is positive, alpha · (exp(rate · x) − 1) elsewhere."""
     floats_only("elu", x)
 
     def of(x: Node) -> Node:
@@ -172,7 +172,7 @@ def bent(x: Node, alpha: float, rate: float) -> Node:
     functional=True,
 )
 def gelu(x: Node, approximate: str = "none") -> Node:
-    """x times the probability that a normal number is below it.
+    """x times the probability that a standard normal variable is below x.
 
     Shapes: x (...) -> (...)
 
@@ -274,7 +274,7 @@ def log_odds(x: Node) -> Node:
 
 @op(reference=lambda x, eps=None: np.log(x / (1 - x)), special=True)
 def logit(x: Node, eps: float | None = None) -> Node:
-    """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps.
+    """log(x / (1 − x)); with eps, x is first clamped to [eps, 1 − eps].
 
     Shapes: x (...) -> (...)
 
@@ -301,7 +301,7 @@ def softsign(x: Node) -> Node:
 
 @op(reference=lambda x, lambd=0.5: np.sign(x) * np.maximum(np.abs(x) - lambd, 0), functional=True)
 def softshrink(x: Node, lambd: float = 0.5) -> Node:
-    """x moved towards 0 by lambd, and 0 when it was nearer.
+    """x moved towards 0 by lambd; 0 where |x| ≤ lambd.
 
     Shapes: x (...) -> (...)
 
@@ -318,7 +318,7 @@ def softshrink(x: Node, lambd: float = 0.5) -> Node:
 
 @op(reference=lambda x, lambd=0.5: np.where(np.abs(x) > lambd, x, 0), functional=True)
 def hardshrink(x: Node, lambd: float = 0.5) -> Node:
-    """x, and 0 where it is nearer to 0 than lambd.
+    """x, but 0 where |x| ≤ lambd.
 
     Shapes: x (...) -> (...)
 
@@ -330,7 +330,7 @@ def hardshrink(x: Node, lambd: float = 0.5) -> Node:
 
 @op(reference=lambda x, threshold, value: np_where(x > threshold, x, value), inplace=True)
 def threshold(x: Node, threshold: float, value: float) -> Node:
-    """x above a threshold, a value elsewhere.
+    """x where it is above the threshold, the value elsewhere.
 
     Shapes: x (...) -> (...)
 
@@ -350,7 +350,7 @@ def threshold(x: Node, threshold: float, value: float) -> Node:
     inplace=True,
 )
 def hardsigmoid(x: Node) -> Node:
-    """A sigmoid made of three lines.
+    """A piecewise linear approximation of the sigmoid.
 
     Shapes: x (...) -> (...)
 
@@ -362,7 +362,7 @@ def hardsigmoid(x: Node) -> Node:
 
 @op(reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1), inplace=True)
 def hardswish(x: Node) -> Node:
-    """x times a sigmoid made of three lines.
+    """x times a piecewise linear approximation of its sigmoid.
 
     Shapes: x (...) -> (...)
 
@@ -379,7 +379,7 @@ def hardswish(x: Node) -> Node:
     functional=True,
 )
 def glu(x: Node, axis: int = -1) -> Node:
-    """The first half of an axis, gated by the sigmoid of the second.
+    """The first half along an axis times the sigmoid of the second half.
 
     Shapes: x (*a, n, *b) -> (*a, n // 2, *b)
 
@@ -437,7 +437,7 @@ def hypot(x: Operand, y: Operand) -> Node:
 
 
 def length(x: Node, y: Node) -> Node:
-    """sqrt(x² + y²) from the ratio of the two."""
+    """sqrt(x² + y²) of floats, from the ratio of the smaller to the larger."""
     x, y = elementwise("abs", x), elementwise("abs", y)
     long, short = elementwise("maximum", x, y), elementwise("minimum", x, y)
     safe = where(elementwise("eq", long, 0.0), 1.0, long)

@@ -1,4 +1,4 @@
-"""Bins that cut axes into so many parts, folded: largest and mean."""
+"""Adaptive pooling: the mean or the maximum of bins that divide the last axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gnomon.ops.view_primitives import permute
 
 
 def bins(x: Node, axis: int, count: int) -> tuple[Node, Node]:
-    """Per bin and element whether the one holds the other, and the bins' sizes (count,)."""
+    """A mask (bins, elements) of each bin's elements, and the bins' sizes (count,)."""
     size = x.shape[axis]
     number = x.arena.node("iota", (), size=count, dtype=int64)
     start = elementwise("floor_divide", number * size, count)
@@ -30,7 +30,7 @@ def bins(x: Node, axis: int, count: int) -> tuple[Node, Node]:
 
 
 def sorted_into(x: Node, axis: int, count: int, fill: float) -> tuple[Node, Node]:
-    """An axis as (bins, elements), a fill for what other bins hold; and the bins' sizes."""
+    """An axis as (bins, elements), filled outside of each bin; and the bins' sizes."""
     inside, lengths = bins(x, axis, count)
     rest = (1,) * (x.rank - axis - 1)
     mask = reshape(inside, (*inside.shape, *rest))
@@ -39,14 +39,14 @@ def sorted_into(x: Node, axis: int, count: int, fill: float) -> tuple[Node, Node
 
 
 def check_sizes(name: str, x: Node, sizes: Sequence[int]) -> None:
-    """Refuse more sizes than there are axes."""
+    """Refuse more sizes than x has axes."""
     if len(sizes) > x.rank:
         raise ArgumentError(f"{name}: sizes are {tuple(sizes)}: got {x.shape}, with fewer axes.")
 
 
 @op
 def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
-    """The mean of bins that cut the last axes into so many parts.
+    """The mean of each of the bins that divide the last axes into the given numbers of parts.
 
     Shapes: x (*a, *s) -> (*a, *sizes)
 
@@ -74,7 +74,7 @@ def adaptive_avg_pool(x: Node, sizes: Sequence[int]) -> Node:
 def adaptive_max_pool(
     x: Node, sizes: Sequence[int], return_indices: bool = False
 ) -> Node | tuple[Node, Node]:
-    """The largest of bins that cut the last axes into so many parts, and where it stands first.
+    """The maximum of each bin of adaptive_avg_pool, and on request the index of its first place.
 
     Shapes: x (*a, *s) -> (*a, *sizes)
 
@@ -101,13 +101,13 @@ def adaptive_max_pool(
 
 
 def rows_of_bins(x: Node, axis: int, count: int, fill: float) -> Node:
-    """An axis as bins, whose elements are the last axis of all."""
+    """An axis as bins, with their elements as the last axis."""
     parts, _ = sorted_into(x, axis, count, fill)
     return permute(parts, (*(k for k in range(parts.rank) if k != axis + 1), axis + 1))
 
 
 def adaptive_over(count: int, kind: Op, word: str) -> Op:
-    """adaptive_avg_pool1d and its relatives."""
+    """Create adaptive_avg_pool1d or a relative of it, with its documentation."""
     name = f"adaptive_{word}_pool{count}d"
 
     def bins_of(x: Node, output_size: int | Sequence[int | None] | None) -> tuple[int, ...]:

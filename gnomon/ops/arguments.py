@@ -1,6 +1,6 @@
 """Reading of arguments that many operations share: axes, shapes, pairs, and dtypes to compute in.
 
-No operation is here; what a message says first is the name of the operation that asks.
+No operation is here; messages begin with the name of the calling operation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OfNodes = Callable[[Node], Node] | Callable[[Node, Node], Node] | Callable[[Node
 
 
 def one_axis(name: str, axis: object, rank: int) -> int:
-    """An axis counted from the front; a scalar is let pass as if it had one.
+    """An axis counted from the front; a tensor of rank 0 is treated as having one axis.
 
     >>> one_axis("sum", -1, 3)
     2
@@ -45,7 +45,7 @@ def many_axes(name: str, axis: Axes, rank: int) -> tuple[int, ...]:
 
 
 def distinct_axes(name: str, axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, as they were named; none is named twice."""
+    """Axes counted from the front, in the given order; raises if one is given twice."""
     asked: tuple[object, ...] = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
     found = tuple(one_axis(name, k, rank) for k in asked)
     if len(set(found)) != len(found):
@@ -54,7 +54,7 @@ def distinct_axes(name: str, axis: int | Sequence[int], rank: int) -> tuple[int,
 
 
 def flag(name: str, what: str, value: object) -> None:
-    """Refuse what is neither True nor False, nor 1 or 0."""
+    """Refuse a value that is not True, False, 0 or 1."""
     if not isinstance(value, int) or value not in (0, 1):
         raise ArgumentError(f"{name}: {what} is True or False: got {value!r}.")
 
@@ -116,29 +116,29 @@ def repeated(
 
 
 def choice(name: str, what: str, value: str, allowed: Sequence[str]) -> str:
-    """A word out of a few."""
+    """Return a word if it is among the allowed ones; raises ArgumentError otherwise."""
     if value not in allowed:
         raise ArgumentError(f"{name}: {what} must be one of {', '.join(allowed)}: got {value!r}.")
     return value
 
 
 def floating(x: Node) -> Node:
-    """x as floats; integers and truth values become those of the default dtype."""
+    """x as floats; integers and booleans are cast to the default dtype."""
     return x if x.dtype.is_floating_point else cast(x, default_float())
 
 
 def wide(x: Node) -> Node:
-    """x in the dtype in which sums of it are kept, at least float32."""
+    """x cast to the dtype in which it is summed, at least float32."""
     return cast(x, accumulator(floating(x).dtype))
 
 
 def in_float(function: OfNodes, *xs: Node) -> Node:
-    """A function of floats: of narrow ones computed in float32 and rounded once."""
+    """Apply a function; narrow floats are computed in float32 and rounded once."""
     return cast(function(*map(wide, xs)), xs[0].dtype)
 
 
 def floats_only(name: str, *xs: Node | None) -> None:
-    """Refuse what is not a float."""
+    """Refuse tensors that are not floats; None is skipped."""
     for x in xs:
         if x is not None and not x.dtype.is_floating_point:
             raise DtypeError(f"{name}: needs floats: got {x.dtype.name}. Use x.astype(float32).")
@@ -153,7 +153,7 @@ def positions_only(name: str, index: Node) -> None:
 
 
 def promoted(name: str, *xs: Node | float) -> list[Node]:
-    """The operands in one dtype and one rank, none broadcast yet."""
+    """The operands in one dtype and one rank, not broadcast yet."""
     return together(name, xs)
 
 
@@ -165,7 +165,7 @@ def broadcast(name: str, *xs: Node | float) -> list[Node]:
 
 
 def joint_shape(name: str, shapes: Sequence[Shape]) -> Shape:
-    """The shape that all of these grow to.
+    """The shape to which all of these broadcast.
 
     >>> joint_shape("add", [(2, 1), (3,)])
     (2, 3)
@@ -189,7 +189,7 @@ def sum_like(g: Node, x: Node) -> Node:
 
 
 def filling_of(name: str, x: Node, value: Node | Scalar) -> Node:
-    """A value that is put into x, in the dtype of x."""
+    """A value to fill x with, in the dtype of x."""
     if isinstance(value, Node):
         return cast(value, x.dtype)
     return constant(x.arena, value, x.dtype, name)
@@ -201,19 +201,19 @@ def is_number(value: object) -> TypeGuard[Scalar]:
 
 
 def kept_sizes(shape: Shape, axes: Sequence[int]) -> Shape:
-    """The shape with these axes of size 1."""
+    """The shape with these axes reduced to size 1."""
     return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 
 def result_of_sum(x: Node, dtype: DType | None) -> DType:
-    """The dtype of a sum: floats keep theirs, integers and truth values are int64, as PyTorch's."""
+    """The dtype of a sum: floats keep theirs, integers and booleans use int64, as in PyTorch."""
     if dtype is not None:
         return dtype
     return x.dtype if x.dtype.is_floating_point else int64
 
 
 def standard_sum(kind: DType, dtype: object) -> object:
-    """The dtype of a sum by the array API standard, where none is asked for: uint64 of unsigned."""
+    """The dtype of a sum by the array API standard: uint64 of unsigned integers by default."""
     return uint64 if dtype is None and kind.kind == "uint" else dtype
 
 

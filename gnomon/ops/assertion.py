@@ -1,7 +1,8 @@
-"""Assertions of a user's where no value is at hand: inside a branch or an iteration.
+"""Assertions of the user inside of branches and iterations, checked when the program runs.
 
-The truth is asked for by a call out of the program, whose answer is True, or an AssertionError with
-the user's words and both lines. Results are chosen by that answer, so that none is there before.
+The condition is checked by a call out of the program, which returns True or raises an
+AssertionError with the user's message and both lines. Results depend on its return value, so that
+none is used before the check.
 """
 
 from __future__ import annotations

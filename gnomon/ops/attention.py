@@ -1,7 +1,7 @@
 """Attention by its definition: scores, softmax in float32, a mixture of values.
 
-The regions `attention_forward` and `attention_backward` are what hand-written kernels claim
-(gnomon/codegen/calls.py): this is their definition, and what runs where none applies.
+Hand-written kernels claim the regions `attention_forward` and `attention_backward`
+(gnomon/codegen/calls.py): the code here is their definition, and runs where no kernel applies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def np_attention(
     scale: Any = None,
     mask: np.ndarray | None = None,
 ):
-    """Attention by numpy."""
+    """Compute attention with numpy."""
     repeats = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
     k, v = (np.repeat(x, repeats, -3) if repeats > 1 else x for x in (k, v))
     scores = q @ np.swapaxes(k, -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -57,7 +57,7 @@ def np_attention_forward(
     causal: bool = False,
     scale: Any = None,
 ):
-    """Attention and the logarithm of each query's sum by numpy."""
+    """Compute attention, and the logarithm of each query's sum of exponentials, with numpy."""
     repeats = q.shape[-3] // k.shape[-3]
     scores = q @ np.swapaxes(np.repeat(k, repeats, -3), -1, -2) * scale
     if causal:
@@ -130,7 +130,7 @@ def wide_queries(q: Node) -> tuple[int, ...]:
 def attention_forward(
     q: Node, k: Node, v: Node, mask: Node | None = None, *, causal: bool, scale: float
 ) -> tuple[Node, Node]:
-    """Attention, and log(sum(exp(scores))) of each query, which its gradient reads.
+    """Attention, and log(sum(exp(scores))) of each query, which its gradient needs.
 
     Shapes: q (b, h, t, d), k (b, g, s, d), v (b, g, s, e) -> (b, h, t, e), (b, h, t)
 
@@ -191,14 +191,14 @@ def attention_backward(
 
 
 def summed_shares(spec: str, shares: Node, rows: Node, counts: tuple[int, ...]) -> Node:
-    """Rows by their shares, summed over keys or over queries, in the kernel's leaves."""
+    """Rows weighted by their shares and summed over keys or queries, in the kernel's leaves."""
     return shares.arena.node("contract", (shares, rows), spec=spec, leaves=counts, dtype=rows.dtype)
 
 
 def weights(
     q: Node, k: Node, lse: Node, mask: Node | None, causal: bool, scale: float
 ) -> tuple[Node, Node]:
-    """The share of each key in each query, and queries in groups that share keys."""
+    """The softmax weight of each key for each query, and queries in groups that share keys."""
     scores = scored(q, k, mask, causal, scale)
     group = scores.shape[:4]
     p = elementwise("exp", scores - reshape(lse, (*group, 1)))
@@ -224,14 +224,14 @@ def attention(
     scale: float | None = None,
     mask: Node | None = None,
 ) -> Node:
-    """Mix the rows of v by how well each query matches each key.
+    """Average the rows of v, weighted by how well each query matches each key.
 
     Shapes: q (*q, t, d), k (*k, s, d), v (*k, s, e) -> (*q, t, e)
 
-    Softmax is taken in float32. With fewer key heads than query heads, keys are shared in equal
-    groups. With `causal` the last query sees every key and each earlier one sees one key fewer.
-    A mask is True where a key may be seen, or a number added to the score. A query that sees no
-    key gives 0. scale defaults to 1 / sqrt(d).
+    Softmax is computed in float32. With fewer key heads than query heads, keys are shared in equal
+    groups. With `causal` the last query sees every key and each earlier one sees one key fewer. A
+    mask is True where a key may be seen, or a number added to the score. A query that sees no key
+    gives 0. scale defaults to 1 / sqrt(d).
 
     softmax(scale · q kᵀ) v (Vaswani et al. 2017, arXiv:1706.03762, eq. 1); shared key heads as
     in Ainslie et al. 2023, arXiv:2305.13245.
@@ -245,7 +245,7 @@ def attention(
     rows: q (1, 1, 2, 3), k (1, 1, 4, 5), v (1, 1, 4, 5).
     """
     floats_only("attention", q, k, v)
-    check(q, k, v)
+    check_attention(q, k, v)
     q, k, v = alike("attention", q, k, v)
     scale = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else float(scale)
     wide = accumulator(q.dtype)
@@ -258,7 +258,7 @@ def attention(
 
 
 def added(mask: Node, q: Node, k: Node) -> Node:
-    """A mask as what is added to every score: (*q, t, s)."""
+    """A mask as a tensor that is added to the scores: (*q, t, s)."""
     wide = accumulator(q.dtype)
     if mask.dtype is bool_:
         zero, never = (constant(mask.arena, value, wide) for value in (0.0, float("-inf")))
@@ -279,8 +279,8 @@ def in_heads(x: Node) -> tuple[int, ...]:
     return (batch, heads, *x.shape[-2:])
 
 
-def check(q: Node, k: Node, v: Node) -> None:
-    """Refuse sizes that do not fit."""
+def check_attention(q: Node, k: Node, v: Node) -> None:
+    """Refuse shapes of q, k and v that do not fit each other."""
     together = f"q {q.shape}, k {k.shape}, v {v.shape}"
     if not 2 <= q.rank == k.rank == v.rank:
         raise ShapeError(f"attention: q, k and v need equally many axes, at least 2: {together}.")
@@ -293,7 +293,7 @@ def check(q: Node, k: Node, v: Node) -> None:
 
 
 def hidden(scores: Node, causal: bool, mask: Node | None) -> Node:
-    """Scores with −inf for what a query may not see."""
+    """Scores plus the mask, with −inf where a query may not see a key."""
     never = float("-inf")
     if causal:
         t, s = scores.shape[-2:]

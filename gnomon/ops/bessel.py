@@ -1,9 +1,10 @@
 """Bessel functions of order 0 and 1, and erfcx: series near 0, sums over an integral elsewhere.
 
-All is computed in float64 and rounded once. Series coefficients are quotients of whole numbers. The
-integrals are those of Hankel's (DLMF 10.32.8, 10.9.11 and 7.7.1 at https://dlmf.nist.gov), in v
-with u = v²: an even function that falls as e^(−v²) and has its nearest singularity 2 or more away,
-so that a sum at steps of STEP is exact to e^(−2π · 2 / STEP), below 2^−53.
+All functions are computed in float64 and rounded once. Series coefficients are quotients of whole
+numbers. The integrals are those of Hankel's (DLMF 10.32.8, 10.9.11 and 7.7.1 at
+https://dlmf.nist.gov), in v with u = v²: an even function that falls as e^(−v²) and has its nearest
+singularity 2 or more away, so that a sum at steps of STEP is exact to e^(−2π · 2 / STEP), below
+2^−53.
 
 Against mpmath, in float64: I, K and erfcx are right to a relative 2e-14, J and Y to an absolute
 4e-15 (tests/ops/test_bessel.py); in float32 and narrower all are the rounded exact value but for a
@@ -28,13 +29,13 @@ EULER = 0.5772156649015329
 """Euler's constant."""
 STEP, NODES = 0.31, 21
 PLACES = [(k * STEP) ** 2 for k in range(NODES)]
-"""v² where the integrals are sampled; e^(−v²) is below 2^−53 beyond."""
+"""The values of v² at which integrals are sampled; beyond, e^(−v²) is below 2^−53."""
 SHARES = [(1 if k == 0 else 2) * STEP / sqrt(pi) * exp(-place) for k, place in enumerate(PLACES)]
 """The weight of each sample; weights add to 1."""
 
 
 def polynomial(z: Node, factors: list[float]) -> Node:
-    """Σ factors[k] · z^k, from the highest down."""
+    """The polynomial Σ factors[k] · z^k, by Horner's rule."""
     total = z * factors[-1] + factors[-2]
     for factor in reversed(factors[:-2]):
         total = elementwise("fma", total, z, factor)
@@ -45,7 +46,7 @@ def series(order: int, count: int, sums: bool = False, sign: int = 1) -> list[fl
     """The factors of z^k in the ascending series of order 0 or 1, z = x²/4 (DLMF 10.25.2, 10.31).
 
     sums: those of the second solution, times H_k for order 0 and H_k + H_(k+1) for order 1, H_k
-    being 1 + 1/2 + … + 1/k. sign −1 is for the functions that oscillate.
+    being 1 + 1/2 + … + 1/k. sign is −1 for the oscillating functions.
     """
     found: list[float] = []
     for k in range(count):
@@ -59,7 +60,7 @@ def series(order: int, count: int, sums: bool = False, sign: int = 1) -> list[fl
 
 
 def far_series(order: int, count: int) -> list[float]:
-    """The factors of (1 / 8x)^k far out (DLMF 10.40.1)."""
+    """The factors of (1 / 8x)^k in the expansion for large x (DLMF 10.40.1)."""
     steps = [(2 * j - 1) ** 2 - 4 * order for j in range(1, count)]
     return [prod(steps[:k]) / factorial(k) for k in range(count)]
 
@@ -75,11 +76,11 @@ def root(x: Node) -> Node:
 
 
 TINY = 1e-150
-"""Below it a function of order 1 is its pole and nothing else, to all digits."""
+"""The argument below which a function of order 1 equals its pole in all digits."""
 
 
 def vanishing(x: Node) -> Node:
-    """Whether x is 0 or just above."""
+    """Whether x is not negative and below TINY."""
     return elementwise("and", elementwise("ge", x, 0.0), elementwise("lt", x, TINY))
 
 
@@ -90,7 +91,7 @@ FAR, TERMS, FAR_TERMS = 25.0, 47, 26
 
 
 def scaled_growing(x: Node, order: int) -> Node:
-    """I of |x| times e^(−|x|)."""
+    """The modified Bessel function I, times e^(−|x|)."""
     a = size(x)
     near = elementwise("lt", a, FAR)
     b = where(near, a, FAR)
@@ -104,7 +105,7 @@ def scaled_growing(x: Node, order: int) -> Node:
 
 
 def growing(x: Node, order: int) -> Node:
-    """I, by halves of its exponential, which alone may be too large."""
+    """The modified Bessel function I; its exponential is applied in halves, against overflow."""
     half = elementwise("exp", size(x) * 0.5)
     return scaled_growing(x, order) * half * half
 
@@ -113,7 +114,7 @@ def growing(x: Node, order: int) -> Node:
 
 
 def falling(x: Node, order: int, scaled: bool) -> Node:
-    """K, or K times e^x."""
+    """The modified Bessel function K; if `scaled`, times e^x."""
     near = elementwise("lt", x, 2.0)
     a = where(near, x, 1.0)
     z, log = a * a * 0.25, elementwise("log", a * 0.5) + EULER
@@ -136,7 +137,7 @@ def falling(x: Node, order: int, scaled: bool) -> Node:
 
 
 def waves(x: Node, order: int) -> tuple[Node, Node]:
-    """J and Y far out: the real and the imaginary part of Hankel's function (DLMF 10.17.13)."""
+    """J and Y for large x: real and imaginary part of Hankel's function (DLMF 10.17.13)."""
     half = 0.5 / x
     even, odd = x * 0.0, x * 0.0
     for place, share in zip(PLACES, SHARES, strict=True):
@@ -155,11 +156,11 @@ def waves(x: Node, order: int) -> tuple[Node, Node]:
 
 
 SERIES_END = 4.0
-"""Below, functions are a power series; from here on, the integral of `waves`."""
+"""The argument below which functions are power series, and from which they are `waves`."""
 
 
 def first_kind(x: Node, order: int) -> Node:
-    """J: even or odd as its order."""
+    """The Bessel function J of the first kind, even or odd as its order."""
     a = size(x)
     near = elementwise("lt", a, SERIES_END)
     b = where(near, a, 1.0)
@@ -170,7 +171,7 @@ def first_kind(x: Node, order: int) -> Node:
 
 
 def second_kind(x: Node, order: int) -> Node:
-    """Y: −∞ at 0, NaN below."""
+    """The Bessel function Y of the second kind: −∞ at 0, NaN below."""
     near = elementwise("lt", x, SERIES_END)
     b = where(near, x, 1.0)
     z, log = b * b * 0.25, elementwise("log", b * 0.5) + EULER
@@ -194,7 +195,7 @@ def function(
     shows: str,
     **said: Any,
 ) -> Op:
-    """An operation on floats that is computed in float64; slope: its derivative of (result, x)."""
+    """Create an operation on floats, computed in float64; slope: derivative from (result, x)."""
 
     def made(x: Node) -> Node:
         x = floating(x)
@@ -211,14 +212,14 @@ def function(
     return op(made, gradient=gradient, **settings)
 
 
-def over(y: Node, x: Node) -> Node:
-    """y / x, and 1/2 at 0, where both vanish."""
+def quotient_or_half(y: Node, x: Node) -> Node:
+    """The quotient y / x; 1/2 at 0, where both vanish."""
     still = elementwise("eq", x, 0.0)
     return where(still, 0.5, y / where(still, 1.0, x))
 
 
 def sign(x: Node) -> Node:
-    """−1, 0 or 1."""
+    """The sign of x: −1, 0 or 1."""
     return elementwise("sign", x)
 
 
@@ -243,7 +244,7 @@ i1 = function(
     "i1",
     WORD.format("modified", "first", 1, ""),
     lambda x: growing(x, 1),
-    lambda y, x: growing(x, 0) - over(y, x),
+    lambda y, x: growing(x, 0) - quotient_or_half(y, x),
     "i1(tensor([0.0, 1.0])) -> Tensor([0.    , 0.5652])",
     special=("i1", "modified_bessel_i1"),
     alone=True,
@@ -252,7 +253,7 @@ i1e = function(
     "i1e",
     WORD.format("modified", "first", 1, ", times e^(−|x|)"),
     lambda x: scaled_growing(x, 1),
-    lambda y, x: scaled_growing(x, 0) - sign(x) * y - over(y, x),
+    lambda y, x: scaled_growing(x, 0) - sign(x) * y - quotient_or_half(y, x),
     "i1e(tensor([0.0, 100.0])) -> Tensor([0.    , 0.0397])",
     alone=True,
 )
@@ -300,7 +301,7 @@ bessel_j1 = function(
     "bessel_j1",
     WORD.format("plain", "first", 1, ""),
     lambda x: first_kind(x, 1),
-    lambda y, x: first_kind(x, 0) - over(y, x),
+    lambda y, x: first_kind(x, 0) - quotient_or_half(y, x),
     "bessel_j1(tensor([0.0, 10.0])) -> Tensor([0.    , 0.0435])",
     alone=True,
 )
@@ -338,7 +339,7 @@ spherical_bessel_j0 = function(
 
 
 def scaled_tail(x: Node) -> Node:
-    """e^(x²) · erfc(x): by its words up to 2, beyond it by an integral (DLMF 7.7.1)."""
+    """e^(x²) · erfc(x): by its factors up to 2, by an integral beyond (DLMF 7.7.1)."""
     near = elementwise("lt", x, 2.0)
     a = where(near, x, 2.0)
     square = a * a

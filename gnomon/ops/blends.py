@@ -15,7 +15,7 @@ from gnomon.ops.scalars import where
 
 @op(reference=lambda x, end, weight: x + weight * (end - x), complex="formula")
 def lerp(x: Node, end: Node, weight: Operand) -> Node:
-    """From x towards end by a weight: x at 0, end at 1.
+    """Linear interpolation from x to end: x + weight · (end − x).
 
     Shapes: x (...), end (...) -> (...)
 

@@ -1,9 +1,9 @@
 """Blocks: numbers of few bits that share scales, and products with matrices of them.
 
-A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` says what the numbers are,
-in float32, for GGUF's formats with the roundings of gguf-py; a kernel that reads blocks as they are
+A row of K numbers is K / `elements` blocks of `nbytes` bytes. `decoded` computes the numbers in
+float32, for GGUF's formats with the roundings of gguf-py; a kernel that reads blocks directly
 claims the product (gnomon/codegen/kernels/block_product.py), and has the bits of the product of
-decoded numbers. d, m: halves by which numbers are scaled and moved.
+decoded numbers. d, m: float16 values by which numbers are scaled and shifted.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ __all__ = ["BlockFormat", "FORMATS", "block_product", "decode_blocks"]
 
 
 class BlockFormat(NamedTuple):
-    """A format of blocks: how many numbers one holds, in how many bytes, and what they are."""
+    """A format of quantized blocks: numbers in a block, its bytes, and the decoder."""
 
     elements: int
     nbytes: int
     decode: Callable[[Node], Node]
-    """Given the bytes of blocks (..., nbytes), the numbers (..., elements)."""
+    """The function from bytes of blocks (..., nbytes) to numbers (..., elements)."""
 
 
 def bit_field(x: Node, shift: int, mask: int) -> Node:
-    """Some bits of each byte."""
+    """A bit field of each byte."""
     moved = elementwise("shift_right", x, shift) if shift else x
     return moved if shift and mask == 255 >> shift else elementwise("and", moved, mask)
 
 
 def span(x: Node, start: int, stop: int) -> Node:
-    """Some bytes of each block."""
+    """A range of bytes of each block."""
     return part(x, x.rank - 1, start, stop)
 
 
 def halves(blocks: Node, place: int) -> Node:
-    """The half at a place of each block: float32 (..., 1)."""
+    """The float16 at a byte offset of each block, as float32 (..., 1)."""
     low, high = (cast(span(blocks, place + k, place + k + 1), uint16) for k in (0, 1))
     both = elementwise("or", low, elementwise("shift_left", high, 8))
     return cast(bits(both, float16), float32)
 
 
 def nibbles(content: Node) -> Node:
-    """The low halves of all bytes, then the high ones."""
+    """The low 4 bits of all bytes, then the high 4 bits."""
     return cat([bit_field(content, 0, 15), bit_field(content, 4, 15)], -1)
 
 
@@ -82,7 +82,7 @@ def q4_1(blocks: Node) -> Node:
 
 
 def five_bits(blocks: Node, place: int) -> Node:
-    """The q of 5 bits: the fifth bits of 32 q from a place on, then their other bits."""
+    """The 5-bit q from an offset on: the fifth bits of 32 q, then their other bits."""
     low, own = span(blocks, place + 4, place + 20), span(blocks, place, place + 4)
     return elementwise("or", nibbles(low), fifth_bits(own))
 
@@ -103,15 +103,16 @@ def q8_0(blocks: Node) -> Node:
 
 
 def in_parts(x: Node, parts: int, size: int) -> Node:
-    """The last axis as parts of so many."""
+    """The last axis reshaped to (parts, size)."""
     return reshape(x, (*x.shape[:-1], parts, size))
 
 
 def scales_and_minima(blocks: Node) -> tuple[Node, Node]:
     """The scales and the minima of eight parts, of 6 bits each: (..., 8).
 
-    Twelve bytes hold them. Those of the first four parts are the low bits of a byte each; of the
-    others, the low halves lie in the last four bytes, and the two highest bits over the former.
+    They are packed in twelve bytes. Those of the first four parts are the low bits of a byte each;
+    of the others, the low halves lie in the last four bytes, and the two highest bits above the
+    former.
     """
     first, second, last = (span(blocks, 4 + 4 * k, 8 + 4 * k) for k in range(3))
 
@@ -135,7 +136,7 @@ def by_groups(content: Node) -> Node:
 
 
 def joined_parts(x: Node) -> Node:
-    """The last two axes as one."""
+    """The last two axes merged into one."""
     return reshape(x, (*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
@@ -159,7 +160,7 @@ def q5_k(blocks: Node) -> Node:
 def six_bits(blocks: Node) -> Node:
     """Sixteen parts of 16 q of 6 bits.
 
-    Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
+    For each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
     """
     low = nibbles(in_parts(span(blocks, 0, 128), 2, 64))
     own = in_parts(span(blocks, 128, 192), 2, 32)
@@ -198,7 +199,7 @@ def int4_group(blocks: Node) -> Node:
 def float8_group(blocks: Node) -> Node:
     """The numbers f * q: f, a float; q of 8 bits, float8_e4m3fn.
 
-    Under the exponent of float32 a q's bits mean 2^-120 of it.
+    Read as a float32, a q's bits mean 2^-120 times its value.
     """
     content = cast(span(blocks, 4, blocks.shape[-1]), int32)
     size = elementwise("and", content, 127)
@@ -208,13 +209,13 @@ def float8_group(blocks: Node) -> Node:
 
 
 GROUPS = (32, 64, 128, 256)
-"""The sizes of groups that share a factor, of matrices that are quantized here."""
+"""The sizes of groups that share a factor, in formats of gnomon/quant."""
 
 
 def grouped(
     name: str, head: int, bits: int, decode: Callable[[Node], Node]
 ) -> dict[str, BlockFormat]:
-    """A format for each size of groups."""
+    """The formats of one kind, one for each size of groups."""
     return {f"{name}_{n}": BlockFormat(n, head + n * bits // 8, decode) for n in GROUPS}
 
 
@@ -245,11 +246,11 @@ def decoded(blocks: Node, kind: str) -> Node:
 
 
 FRACTIONS = "FLOAT8"
-"""Formats whose numbers are no factors times whole numbers."""
+"""The prefix of formats whose numbers are not factors times integers."""
 
 
 def refuse_activations(kind: str, activations: str) -> None:
-    """Refuse what a linear layer's input cannot be rounded to."""
+    """Refuse a rounding of a linear layer's input that a format does not support."""
     if activations not in ("", "int8"):
         raise ArgumentError(
             f"decode_blocks: activations are rounded to 'int8' or not at all: got {activations!r}."
@@ -265,9 +266,9 @@ def refuse_activations(kind: str, activations: str) -> None:
 def decode_blocks(blocks: Node, *, kind: str, activations: str = "") -> Node:
     """The float32 numbers (n, k) of rows of blocks (n, bytes).
 
-    activations: what a linear layer of this weight rounds its input to, "int8" or nothing; numbers
-    are the same. Raises ArgumentError for an unknown format, DtypeError for what is no bytes, and
-    ShapeError for rows of no whole blocks.
+    activations: the format to which a linear layer of this weight rounds its input, "int8" or
+    nothing; the numbers are the same. Raises ArgumentError for an unknown format, DtypeError if
+    blocks are no bytes, and ShapeError if rows are no whole blocks.
     """
     form = FORMATS.get(kind)
     if form is None:
@@ -288,7 +289,7 @@ def is_decoding(node: Node) -> bool:
 
 
 def is_encoded(weight: Node) -> bool:
-    """Whether a weight is stored in blocks, which a product of its own reads as they are."""
+    """Whether a weight is stored in quantized blocks."""
     while weight.op in ("barrier", "detach"):
         (weight,) = weight.inputs
     return is_decoding(weight)

@@ -1,7 +1,7 @@
-"""Into how many leaves a reduced axis is cut: the part of canonical order that a node carries.
+"""Canonical order: the number of leaves into which a reduced axis is cut.
 
-The count follows from the axis's role and its global size alone, never from a layout; every
-rewrite keeps it (design: docs/concepts.md, "Canonical order").
+The count follows from the axis's role and its global size alone, never from a layout; every rewrite
+keeps it (design: docs/concepts.md, "Canonical order").
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ NUMERICS = 3
 1 had no blocks in chains; 2 cut contracted axes of less than 512 into fewer leaves.
 """
 Role = tuple[tuple[int, int], ...]
-"""Pairs of (smallest leaf, most leaves) that go with it; the pair that gives most leaves counts."""
+"""Pairs of the smallest leaf and the most leaves; the pair that gives most leaves counts."""
 ROWS: Role = ((1, 16),)
-"""Batch rows, heads and experts."""
+"""The role of batch rows, heads and experts."""
 SEQUENCE: Role = ((128, 4),)
-"""Tokens within a row."""
+"""The role of tokens within a row."""
 CONTRACTED: Role = ((32, 4), (128, 16))
-"""Summed axes of products: four ranks share a width of 128, or heads merged into one."""
+"""The role of summed axes of products: four ranks share a width of 128, or heads merged into one.
+"""
 OTHERS: Role = ((128, 16),)
-"""Hidden and vocabulary axes that are folded."""
+"""The role of hidden and vocabulary axes that are folded."""
 BLOCK = 64
-"""Terms of a chain; a longer one is cut in blocks of so many, joined by a binary tree."""
+"""The most terms of a block; a longer chain is cut into blocks, joined by a binary tree."""
 
 
 def leaves(size: int, role: Role) -> int:
@@ -48,7 +49,7 @@ def leaves(size: int, role: Role) -> int:
 @memo
 @cache
 def counts_of(role: Role) -> Callable[[int], int]:
-    """Make `leaves` of one role a function of the size alone."""
+    """A function from a size to its leaves in this role."""
     return lambda size: leaves(size, role)
 
 
@@ -72,8 +73,8 @@ def role_in_reduce(axis: int, rank: int) -> Role:
 def role_in_contract(left: int, right: int, left_rank: int, right_rank: int) -> Role:
     """The role of a summed letter, from its axis in each operand.
 
-    A letter that leads both operands is rows (a weight's gradient); one that stands inside both, at
-    the same axis, is tokens; any other is a contracted axis.
+    A letter that leads both operands is rows (a weight's gradient); a letter inside both, at the
+    same axis, is tokens; any other is a contracted axis.
     """
     if left == right == 0:
         return ROWS

@@ -1,8 +1,8 @@
-"""Chunks: small graphs over parts of what a region reads and gives, which compute it one by one.
+"""Chunks: small graphs over parts of a region's operands and results, which compute it in turn.
 
-An operation gives those of its regions (`chunked` in facts.py). Every part is contiguous, or begins
-somewhere and is read with the strides of the whole. What sums over several pieces follows canonical
-order: a piece is a subtree, and subtrees are joined as their tree says.
+Each operation provides the chunks of its regions (`chunked` in facts.py). Every part is contiguous,
+or begins at an offset and is read with the strides of the whole. Sums over several chunks follow
+canonical order: a chunk is a subtree, and subtrees are joined as their tree says.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gnomon.ir.node import Arena, Graph, Node, Shape
 
 
 class ValuePart(NamedTuple):
-    """A stretch of a value, from an element on; how long it is, its reader knows."""
+    """A part of a value from an element on; its shape is that of the chunk's input or output."""
 
     node: Node
     start: int = 0
 
 
 class Chunk(NamedTuple):
-    """A graph to compute, and the places of its inputs and outputs in buffers."""
+    """A graph to compute, and the parts of values that are its inputs and outputs."""
 
     graph: Graph
     inputs: tuple[ValuePart, ...]
@@ -29,11 +29,11 @@ class Chunk(NamedTuple):
 
 
 ChunksOf = Callable[[Node, Sequence[Node | None]], Iterator[Chunk]]
-"""Given a result of a region's call, and all of them, None for unwanted ones: its chunks."""
+"""A function from a result of a region and all results, None for unwanted ones, to chunks."""
 
 
 class ChunkBuilder:
-    """Collects what one chunk reads, then closes its graph."""
+    """Builder of a chunk: it collects inputs, then closes the graph."""
 
     def __init__(self) -> None:
         self.arena = Arena()
@@ -41,21 +41,21 @@ class ChunkBuilder:
         self.parts: list[ValuePart] = []
 
     def take(self, node: Node, shape: Shape, start: int = 0) -> Node:
-        """A part of a value as an input."""
+        """Add a part of a value as an input."""
         self.leaves.append(self.arena.input(shape, node.dtype))
         self.parts.append(ValuePart(node, start))
         return self.leaves[-1]
 
     def chunk(self, *results: tuple[Node, ValuePart]) -> Chunk:
-        """The chunk that gives these results, each at its place."""
+        """Close the chunk, which stores these results in parts of values."""
         nodes, places = zip(*results, strict=True)
         return Chunk(Graph(self.leaves, nodes), tuple(self.parts), places)
 
 
 class PartialSums:
-    """Partial sums on their way up a tree: a newer subtree joins the older ones of its size.
+    """Partial sums in a binary tree: a newer subtree joins the older ones of its size.
 
-    The oldest one is stored in the result's buffer, the others in memory that `space` gives.
+    The oldest one is stored in the result's buffer, the others in memory that `space` reserves.
     """
 
     def __init__(self, pieces: int, size: int, space: Callable[[int], Node]) -> None:
@@ -72,7 +72,7 @@ class PartialSums:
         return piece.chunk((part, self.place(newest - joins, result)))
 
     def place(self, level: int, result: ValuePart) -> ValuePart:
-        """The place of a level's partial sum."""
+        """The part of memory in which a level's partial sum is stored."""
         if level == 0:
             return result
         return ValuePart(self.spaces[level - 1], result.start % self.size)

@@ -1,9 +1,9 @@
-"""Collectives as primitives: what the ranks along one mesh axis do together.
+"""Collectives as primitives: operations that the ranks along one mesh axis do together.
 
-A second input, where there is one, is what the same ranks did before: its value is not read.
-Each node says the mesh axis's name and how many ranks it has, nothing about processes or wires:
-that is gnomon/runtime/comm. Gradients are those of the sum over ranks of what their programs give.
-Sums are taken as a perfect binary tree in rank order, unless `ordered` is False.
+An optional second input is the collective that the same ranks ran before: its value is not read.
+Each node names the mesh axis and its number of ranks, and nothing about processes or wires: that is
+gnomon/runtime/comm. Gradients are those of the sum over ranks of their programs' results. Sums are
+computed as a perfect binary tree in rank order, unless `ordered` is False.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnomon.ops.primitives import letters
 
 
 class Collective(Primitive):
-    """The base of collectives: one input that is read, and no value on a single machine."""
+    """Base of collectives: one input is read, others only order it; no value on one machine."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, inputs[0].dtype
@@ -36,7 +36,7 @@ class Collective(Primitive):
         return (made, *(None for _ in node.inputs[1:]))
 
     def back(self, node: Node, g: Node) -> Node | None:
-        """The gradient of what is read, given that of the result."""
+        """The gradient of the input that is read, given that of the result."""
         raise NotImplementedError(f"{self.name} has no gradient")
 
     def value(self, node: Node, *inputs: Any) -> Any:
@@ -54,7 +54,7 @@ class AllReduce(Collective):
 
 @primitive("all_gather")
 class AllGather(Collective):
-    """Every rank's x side by side along an axis, on every rank."""
+    """Every rank's x, concatenated along an axis, on every rank."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         x, axis = inputs[0], int(params["axis"])
@@ -82,7 +82,7 @@ class ReduceScatter(Collective):
 
 @primitive("all_to_all")
 class AllToAll(Collective):
-    """Cut x along `axis`, send each rank its part, and join what comes along `joined`."""
+    """Cut x along `axis`, send each rank its part, and concatenate the parts along `joined`."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         x, axis, joined = inputs[0], params["axis"], int(params["joined"])
@@ -108,17 +108,17 @@ COLLECTIVES = frozenset(
     {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute_ranks"}
 )
 TRANSFERS = frozenset({"gather_ranks", "exchange_ranks", "fold_ranks", "send_ranks", "shift_ranks"})
-"""To these every collective comes down (gnomon/ops/transfers.py)."""
+"""The collectives of the backend, to which all others are lowered (gnomon/ops/transfers.py)."""
 MEETINGS = COLLECTIVES | TRANSFERS
-"""All that ranks do together."""
+"""All collectives, of programs and of the backend."""
 
 
 After = tuple[Node, ...]
-"""What the same ranks did before, of which only the order counts; or nothing."""
+"""Earlier collectives of the same ranks, whose order alone counts; may be empty."""
 
 
 def latest(arena: Arena, mesh: str) -> After:
-    """The latest meeting of a group, if its order counts."""
+    """The latest collective of a group whose order counts; () if there is none."""
     found = arena.latest.get(mesh)
     return () if found is None else (found,)
 
@@ -129,7 +129,7 @@ def resized(shape: Shape, axis: int, size: int) -> Shape:
 
 
 def part_of(op: str, shape: Shape, axis: int, params: dict[str, Any]) -> int:
-    """The size of one rank's part of an axis."""
+    """The size of one rank's part of an axis; raises LayoutError if ranks do not divide it."""
     if shape[axis] % params["ranks"]:
         raise LayoutError(
             f"{op}: {params['ranks']} ranks of mesh axis {params['mesh']!r} do not divide axis "
@@ -150,7 +150,7 @@ def all_reduce(
 ) -> Node:
     """The fold of every rank's x, on every rank.
 
-    rows: over how many rows of all ranks it is a sum, where these must be alike.
+    rows: the number of rows of all ranks that it is a sum over, if ranks must agree on it.
     """
     params = {"mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
     return x.arena.node("all_reduce", (x, *after), **params, **rows)
@@ -159,9 +159,9 @@ def all_reduce(
 def all_gather(
     x: Node, axis: int, mesh: str, ranks: int, after: After = (), **unit: Unit | str
 ) -> Node:
-    """Every rank's x side by side along an axis, on every rank.
+    """Every rank's x, concatenated along an axis, on every rank.
 
-    unit: the unit whose parameters these are, and the pass that reads them.
+    unit: the unit whose parameters are gathered, and the pass that reads them.
     """
     return x.arena.node("all_gather", (x, *after), axis=axis, mesh=mesh, ranks=ranks, **unit)
 
@@ -179,17 +179,17 @@ def reduce_scatter(
 ) -> Node:
     """The fold of every rank's x, of which each rank keeps its part of an axis.
 
-    unit: the unit whose gradients these are; rows: as of all_reduce.
+    unit: the unit whose gradients are reduced; rows: as for all_reduce.
     """
     params = {"axis": axis, "mesh": mesh, "ranks": ranks, "monoid": monoid, "ordered": ordered}
     return x.arena.node("reduce_scatter", (x, *after), **params, **unit)
 
 
 def all_to_all(x: Node, axis: int, joined: int, mesh: str, ranks: int, after: After = ()) -> Node:
-    """Cut x along `axis`, send each rank its part, and join what comes along `joined`."""
+    """Cut x along `axis`, send each rank its part, and concatenate the parts along `joined`."""
     return x.arena.node("all_to_all", (x, *after), axis=axis, joined=joined, mesh=mesh, ranks=ranks)
 
 
 def permute_ranks(x: Node, shift: int, mesh: str, ranks: int) -> Node:
-    """The x of the rank `shift` places before, around the ring."""
+    """The x of the rank `shift` places before this one, around the ring."""
     return x.arena.node("permute_ranks", (x,), shift=shift % ranks, mesh=mesh, ranks=ranks)

@@ -1,6 +1,6 @@
-"""Tensors combined or cut: pieces of several sizes, blocks on a diagonal, products of lists.
+"""Operations that combine or cut tensors: splits by sizes, block diagonals, products of lists.
 
-What joins along one axis is in joining.py, what views one tensor in views.py.
+Joins along one axis are in joining.py, views of one tensor in views.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_POWERS = MOST_PARTS = 1 << 16
     spelled="indices=sections indices_or_sections=sections",
 )
 def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
-    """Split x into so many parts of nearly one size, or at the positions given.
+    """Split x into a number of parts of nearly equal size, or at the given positions.
 
     Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
 
@@ -59,7 +59,7 @@ def tensor_split(x: Node, sections: int | Sequence[int], axis: int = 0) -> tuple
 
 @view(reference=np.hsplit, spelled="indices=sections")
 def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 1, of vectors along axis 0.
+    """Split along axis 1, or vectors along axis 0.
 
     Shapes: x (n, sum(m_k), *s) -> (n, m_k, *s); x (sum(n_k)) -> (n_k)
 
@@ -71,7 +71,7 @@ def hsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 @view(reference=np.vsplit, spelled="indices=sections")
 def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 0.
+    """Split along axis 0.
 
     Shapes: x (sum(n_k), *s) -> (n_k, *s)
 
@@ -88,7 +88,7 @@ def vsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 @view(reference=np.dsplit, spelled="indices=sections")
 def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
-    """Parts along axis 2.
+    """Split along axis 2.
 
     Shapes: x (n, m, sum(p_k), *s) -> (n, m, p_k, *s)
 
@@ -99,7 +99,7 @@ def dsplit(x: Node, sections: int | Sequence[int]) -> tuple[Node, ...]:
 
 
 def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> tuple[Node, ...]:
-    """Parts of one size, or that begin at the places given."""
+    """Split an axis into parts of one size, or at the given positions."""
     count = sections if isinstance(sections, int) and sections > 0 else 1
     if x.rank <= axis or x.shape[axis] % count:
         raise ShapeError(
@@ -110,14 +110,14 @@ def even_parts(name: str, x: Node, sections: int | Sequence[int], axis: int) -> 
 
 
 def lifted_all(x: Node | Sequence[Node], more: Sequence[Node], rank: int) -> Any:
-    """One tensor, or several, with at least so many axes."""
+    """One tensor or several with at least `rank` axes."""
     if isinstance(x, Node) and not more:
         return lifted(x, rank)
     return tuple(lifted(v, rank) for v in listed(f"atleast_{rank}d", (x, *more)))
 
 
 def lifted(x: Node, rank: int) -> Node:
-    """x with at least so many axes; a matrix gets its third behind."""
+    """x with at least `rank` axes; a matrix gets its third axis at the end."""
     if x.rank >= rank:
         return x
     if rank == 3 and x.rank:
@@ -126,14 +126,14 @@ def lifted(x: Node, rank: int) -> Node:
 
 
 def needs_axes(name: str, x: Node, count: int) -> None:
-    """Refuse a tensor of fewer axes."""
+    """Refuse a tensor with fewer than `count` axes."""
     if x.rank < count:
         raise ShapeError(f"{name}: needs at least {count} axes: got {x.shape}.")
 
 
 @op(inline=True, reference=np.flipud, complex="parts")
 def flipud(x: Node) -> Node:
-    """Backwards along the first axis.
+    """Reverse the order of elements along the first axis.
 
     Shapes: x (...) -> (...)
 
@@ -147,7 +147,7 @@ def flipud(x: Node) -> Node:
 
 @op(inline=True, reference=np.fliplr, complex="parts")
 def fliplr(x: Node) -> Node:
-    """Backwards along the second axis.
+    """Reverse the order of elements along the second axis.
 
     Shapes: x (...) -> (...)
 
@@ -161,7 +161,7 @@ def fliplr(x: Node) -> Node:
 
 @view(reference=np.expand_dims)
 def expand_dims(x: Node, axis: int | Sequence[int] = 0) -> Node:
-    """An axis of size 1 more, or one at each of several places in the result.
+    """Insert axes of size 1 at the given positions of the result.
 
     Shapes: x (*s) -> (*p); prod(p) == prod(s)
 
@@ -212,7 +212,7 @@ def atleast_3d(x: Node | Sequence[Node], *more: Node) -> Any:
 
 
 def np_block_diag(*xs: np.ndarray):
-    """block_diag by numpy."""
+    """Compute block_diag with numpy."""
     blocks = [np.atleast_2d(x) for x in xs]
     made = np.zeros(tuple(sum(x.shape[k] for x in blocks) for k in (0, 1)))
     down = across = 0
@@ -224,7 +224,7 @@ def np_block_diag(*xs: np.ndarray):
 
 @op(reference=np_block_diag, complex="formula")
 def block_diag(*xs: Node) -> Node:
-    """A matrix with these on its diagonal, one after another, and 0 elsewhere.
+    """A block diagonal matrix of the given matrices, 0 elsewhere.
 
     Shapes: xs (?) -> (?)
 
@@ -252,7 +252,7 @@ def block_diag(*xs: Node) -> Node:
 
 
 def np_cartesian(*xs: np.ndarray) -> np.ndarray:
-    """cartesian_prod by numpy."""
+    """Compute cartesian_prod with numpy."""
     if len(xs) == 1:
         return xs[0]
     return np.stack([v.reshape(-1) for v in np.meshgrid(*xs, indexing="ij")], -1)
@@ -264,7 +264,7 @@ def np_cartesian(*xs: np.ndarray) -> np.ndarray:
     complex="formula",
 )
 def cartesian_prod(*xs: Node) -> Node:
-    """All choices of one element from each vector, a row each.
+    """The Cartesian product of vectors, one combination of elements per row.
 
     Shapes: xs (n_k) -> (prod(n_k), len(xs)) if len(xs) > 1 else (prod(n_k))
 
@@ -292,7 +292,7 @@ def cartesian_prod(*xs: Node) -> Node:
     spelled="N=n",
 )
 def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
-    """The powers of a vector's elements as columns, the highest first.
+    """The powers of a vector's elements as columns, the highest first unless increasing.
 
     Shapes: x (m) -> (m, m) if n is None else (m, n)
 
@@ -314,7 +314,7 @@ def vander(x: Node, n: int | None = None, increasing: bool = False) -> Node:
 
 
 def number_of_powers(size: int, n: int | None) -> int:
-    """The columns of `vander`: n, or one for each element; ArgumentError out of bounds."""
+    """The number of columns of `vander`: n, or the number of elements; raises if out of bounds."""
     count = size if n is None else n
     if not 0 <= count <= MOST_POWERS:
         raise ArgumentError(f"vander: gives 0 to {MOST_POWERS} powers: got {count}.")

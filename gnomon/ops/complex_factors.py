@@ -1,9 +1,9 @@
 """Factorizations of complex matrices, and their gradients; matrices are pairs in a last axis.
 
 A gradient is dL/dre + i dL/dim, as PyTorch's: formulas are those of real matrices with conjugates.
-Vectors of singular values and eigenvalues have phases that nothing tells; a loss that depends on
-them is refused. Sources: factorizations.py; C. Boeddeker and others, "On the computation of complex
-valued gradients" (2017), for eig.
+The phases of singular vectors and eigenvectors are arbitrary; a loss that depends on them is
+refused. Sources: factorizations.py; C. Boeddeker and others, "On the computation of complex valued
+gradients" (2017), for eig.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gnomon.ops.diagonals import diagonal_of, tril, triu
 from gnomon.ops.elimination import reordered, rows_of
 from gnomon.ops.factorizations import (
     Gradients,
-    apart,
     columns,
+    differences,
     lines,
     on_diagonal,
     scaled_columns,
@@ -50,7 +50,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class BothParts:
-    """Complex matrices as two real ones."""
+    """A complex matrix as two real ones."""
 
     re: Node
     im: Node
@@ -60,12 +60,12 @@ class BothParts:
         return BothParts(function(self.re, *args), function(self.im, *args))
 
     def each(self, function: Callable[[Node], Node]) -> BothParts:
-        """A function of one node of both parts."""
+        """Apply a function of one node to both parts."""
         return self.both(function)
 
     @property
     def turned(self) -> BothParts:
-        """The transpose of the conjugate."""
+        """The conjugate transpose."""
         return BothParts(turned(self.re), -turned(self.im))
 
     @property
@@ -97,38 +97,38 @@ def both_parts(pair: Node) -> BothParts:
 
 
 def gradient_or_zero(g: Node | None, y: Node) -> BothParts:
-    """The gradient of a result, 0 where there is none."""
+    """The gradient of a result, or 0 if there is none."""
     return both_parts(like(y, 0.0, None, y.shape) if g is None else g)
 
 
-def beside(*xs: BothParts, axis: int = -1) -> BothParts:
-    """Matrices side by side, or one under the other."""
+def concatenated(*xs: BothParts, axis: int = -1) -> BothParts:
+    """Concatenate matrices along an axis: side by side by default."""
     return BothParts(cat([x.re for x in xs], axis), cat([x.im for x in xs], axis))
 
 
 def scaled(x: BothParts, s: Node) -> BothParts:
-    """x · diag(s), s real."""
+    """The product x · diag(s), for real s."""
     return x.both(scaled_columns, s)
 
 
 def from_lower(x: BothParts) -> BothParts:
-    """The Hermitian matrix with this lower triangle, whose diagonal is the real part."""
+    """The Hermitian matrix with this lower triangle; of the diagonal, only real parts count."""
     return BothParts(tril(x.re), tril(x.im, -1)) + BothParts(tril(x.re, -1), tril(x.im, -1)).turned
 
 
 def certain(x: BothParts, along: Node, caller: str) -> BothParts:
-    """x, once it is known that a gradient along phases is 0."""
+    """Return x, after a check that its gradient along phases is 0."""
     return both_parts(without_phases(x.pair, along, caller=caller))
 
 
 def phases_gradient(g: Node, y: Node, x: Node, along: Node, caller: str) -> tuple[Node, None]:
-    """The gradient of what passes through."""
+    """The gradient of `without_phases`: it passes unchanged."""
     return g, None
 
 
 @internal(gradient=phases_gradient)
 def without_phases(x: Node, along: Node, caller: str) -> Node:
-    """x; refused where the second operand is not nearly 0."""
+    """Return x; refused, when it runs, if the second operand is not nearly 0."""
     gives = [(x.shape[-3:], x.dtype)]
     return called_on_pairs("phases", x, along, gives=gives, caller=caller)[0]
 
@@ -148,18 +148,18 @@ def triangle_gradient(
 
 @internal(gradient=triangle_gradient)
 def complex_triangle(a: Node, b: Node, upper: bool, unit: bool = False) -> Node:
-    """x of a · x = b, where a is a triangle; both have the same batch."""
+    """Solve a · x = b for x, where a is a triangle; both have the same batch."""
     gives = [(b.shape[-3:], b.dtype)]
     return called_on_pairs("triangular", a, b, gives=gives, upper=upper, unit=unit)[0]
 
 
 def over_triangle(a: BothParts, b: BothParts, upper: bool, unit: bool = False) -> BothParts:
-    """complex_triangle of two parts."""
+    """Solve a · x = b for a triangle a, with matrices in two parts."""
     return both_parts(complex_triangle(a.pair, b.pair, upper=upper, unit=unit))
 
 
 def from_right(a: BothParts, b: BothParts) -> BothParts:
-    """x of x · aᴴ = b, where a is an upper triangle."""
+    """Solve x · aᴴ = b for x, where a is an upper triangle."""
     return over_triangle(a, b.turned, upper=True).turned
 
 
@@ -171,35 +171,35 @@ def complex_solved_gradient(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, N
 
 @internal(gradient=complex_solved_gradient)
 def complex_solved(a: Node, b: Node) -> Node:
-    """x of a · x = b."""
+    """Solve a · x = b for x."""
     return called_on_pairs("solve", a, b, gives=[(b.shape[-3:], b.dtype)])[0]
 
 
 def inverse_turned(x: Node) -> BothParts:
-    """The inverse of the turned matrix."""
+    """The inverse of the conjugate transpose."""
     one = expand(eye(x.arena, x.shape[-2], dtype=x.dtype), x.shape[:-1])
     return both_parts(complex_solved(both_parts(x).turned.pair, stack([one, one * 0.0], -1)))
 
 
 def of_each(re: Node, im: Node) -> BothParts:
-    """A number for each matrix, as matrices of one element."""
+    """One number for each matrix, as matrices of one element."""
     return BothParts(re, im).each(lambda v: unsqueeze(unsqueeze(v, v.rank), v.rank))
 
 
 def determinant_gradient(g: Node, y: Node, x: Node) -> Node:
-    """g · conj(det) · A⁻ᴴ."""
+    """The gradient of a determinant: g · conj(det) · A⁻ᴴ."""
     share = both_parts(g) * BothParts(select(y, -1, 0), -select(y, -1, 1))
     return (inverse_turned(x) * of_each(share.re, share.im)).pair
 
 
 @internal(gradient=determinant_gradient)
 def complex_determinant(x: Node) -> Node:
-    """The determinant."""
+    """The determinant of a complex matrix."""
     return called_on_pairs("det", x, gives=[((2,), x.dtype)])[0]
 
 
 def log_determinant_gradient(gs: Gradients, ys: Sequence[Node], x: Node) -> Node:
-    """(g_size − i Im(conj(g_sign) · sign)) · A⁻ᴴ."""
+    """The gradient of slogdet: (g_size − i Im(conj(g_sign) · sign)) · A⁻ᴴ."""
     if gs[1] is not None:
         return (inverse_turned(x) * of_each(gs[1], gs[1] * 0.0)).pair
     g, sign = gradient_or_zero(gs[0], ys[0]), both_parts(ys[0])
@@ -209,7 +209,7 @@ def log_determinant_gradient(gs: Gradients, ys: Sequence[Node], x: Node) -> Node
 
 @internal(gradient=log_determinant_gradient)
 def complex_log_determinant(x: Node) -> tuple[Node, Node]:
-    """The determinant's direction, and the logarithm of its size."""
+    """The sign of the determinant, a complex number, and the logarithm of its size."""
     sign, size = called_on_pairs("slogdet", x, gives=[((2,), x.dtype), ((), x.dtype)])
     return sign, size
 
@@ -220,7 +220,7 @@ def complex_log_determinant(x: Node) -> tuple[Node, Node]:
 def complex_cholesky_gradient(
     gs: Gradients, ys: Sequence[Node], x: Node, check: bool
 ) -> Node | None:
-    """L⁻ᴴ Φ(Lᴴ g) L⁻¹, Φ half the Hermitian matrix with this lower triangle."""
+    """The gradient L⁻ᴴ Φ(Lᴴ g) L⁻¹, Φ half the Hermitian matrix with this lower triangle."""
     if gs[0] is None:
         return None
     low = both_parts(ys[0])
@@ -238,7 +238,7 @@ def complex_cholesky_factor(x: Node, check: bool) -> tuple[Node, Node]:
 
 
 def complex_orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, complete: bool) -> Node:
-    """(g_Q + Q · M) R⁻ᴴ, M the lower triangle of R g_Rᴴ − g_Qᴴ Q, made Hermitian."""
+    """The gradient (g_Q + Q · M) R⁻ᴴ; M: R g_Rᴴ − g_Qᴴ Q's lower triangle, made Hermitian."""
     q, r = map(both_parts, ys)
     gq, gr = (gradient_or_zero(g, y) for g, y in zip(gs, ys, strict=True))
     n, m, a = x.shape[-2], ys[1].shape[-3], both_parts(x)
@@ -250,12 +250,12 @@ def complex_orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, comp
     square = r.both(columns, 0, m)
     inner = square @ gr.both(columns, 0, m).turned - gq.turned @ q
     left = from_right(square, gq + q @ from_lower(inner))
-    return (beside(left, q @ right) if m < n else left).pair
+    return (concatenated(left, q @ right) if m < n else left).pair
 
 
 @internal(gradient=complex_orthogonal_gradient)
 def complex_orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
-    """The factors Q and R of matrices of complex numbers."""
+    """The factors Q and R of complex matrices."""
     m, n = x.shape[-3:-1]
     k = m if complete else min(m, n)
     gives = [((m, k, 2), x.dtype), ((k, n, 2), x.dtype)]
@@ -277,7 +277,7 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
     along_u, along_v = u.turned @ gu, v.turned @ gv
     skew_u, skew_v = along_u - along_u.turned, along_v - along_v.turned
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
-    gaps = apart(s, 1.0) * where(on_diagonal(s), 1.0, total)
+    gaps = differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     down = skew_v.each(lambda part: part * unsqueeze(s, s.rank))
     mixed = (scaled(skew_u, s) + down).each(lambda part: where(on_diagonal(s), 0.0, part / gaps))
     own = skew_u.each(lambda part: where(on_diagonal(s), part / unsqueeze(s * 2.0, s.rank), 0.0))
@@ -290,7 +290,7 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
 
 @internal(gradient=complex_singular_gradient)
 def complex_singular(x: Node, full: bool) -> tuple[Node, Node]:
-    """Left singular vectors over right ones, as columns; the values."""
+    """The left singular vectors above the right ones, as columns; the singular values."""
     m, n = x.shape[-3:-1]
     k, count = min(m, n), max(m, n) if full else min(m, n)
     gives = [((m + n, count, 2), x.dtype), ((k,), x.dtype)]
@@ -299,12 +299,12 @@ def complex_singular(x: Node, full: bool) -> tuple[Node, Node]:
 
 
 def complex_hermitian_gradient(gs: Gradients, ys: Sequence[Node], x: Node, lower: bool) -> Node:
-    """V (diag(g_λ) + skew(Vᴴ g_V) / 2E) Vᴴ, E how far eigenvalues are apart."""
+    """The gradient V (diag(g_λ) + skew(Vᴴ g_V) / 2E) Vᴴ, E the differences of eigenvalues."""
     values, v = ys[0], both_parts(ys[1])
     if gs[0] is not None:
         return (scaled(v, gs[0]) @ v.turned).pair
     along = v.turned @ gradient_or_zero(gs[1], ys[1])
-    gaps = apart(values, 1.0) * 2.0
+    gaps = differences(values, 1.0) * 2.0
     inner = (along - along.turned).each(lambda part: where(on_diagonal(values), 0.0, part / gaps))
     phases = diagonal_of(along.im, 0, values.rank - 1, values.rank)
     return (v @ certain(inner, phases, "eigh") @ v.turned).pair
@@ -320,7 +320,7 @@ def complex_eigen_hermitian(x: Node, lower: bool) -> tuple[Node, Node]:
 
 
 def complex_eigen_gradient(gs: Gradients, ys: Sequence[Node], x: Node, real: bool) -> Node:
-    """V⁻ᴴ (diag(g_λ) + (Vᴴ g_V − Vᴴ V diag(Re Vᴴ g_V)) / conj(E)) Vᴴ."""
+    """The gradient V⁻ᴴ (diag(g_λ) + (Vᴴ g_V − Vᴴ V diag(Re Vᴴ g_V)) / conj(E)) Vᴴ of eig."""
     v, values = both_parts(ys[1]), both_parts(ys[0])
     diagonal = on_diagonal(values.re)
     if gs[0] is not None:
@@ -331,7 +331,7 @@ def complex_eigen_gradient(gs: Gradients, ys: Sequence[Node], x: Node, real: boo
             diagonal_of(part, 0, part.rank - 2, part.rank - 1) for part in (along.re, along.im)
         )
         rest = certain(along - scaled(v.turned @ v, kept), phases, "eig")
-        re, im = apart(values.re, 1.0), apart(values.im, 0.0)
+        re, im = differences(values.re, 1.0), differences(values.im, 0.0)
         size = re * re + im * im
         inner = (rest * BothParts(re, im)).each(lambda part: where(diagonal, 0.0, part / size))
     return complex_solved(v.turned.pair, (inner @ v.turned).pair)
@@ -349,7 +349,7 @@ def complex_eigen(x: Node, real: bool) -> tuple[Node, Node]:
 def complex_eliminated_gradient(
     gs: Gradients, ys: Sequence[Node], x: Node, pivot: bool, check: str
 ) -> Node | None:
-    """lu_gradient with conjugates."""
+    """The gradient of a complex LU: lu_gradient with conjugates."""
     if gs[0] is None:
         return None
     (m, n), both, g = x.shape[-3:-1], both_parts(ys[0]), both_parts(gs[0])
@@ -362,8 +362,8 @@ def complex_eliminated_gradient(
     of_high = of_square.both(triu) @ square.both(triu).turned - below.turned @ of_below
     inner = of_low.both(tril, -1) + of_high.both(triu)
     corner = from_right(square, over_triangle(square.turned, inner, upper=True, unit=True))
-    top = beside(corner, over_triangle(square.turned, of_right, upper=True, unit=True))
-    whole = beside(top, from_right(square, of_below), axis=-2) if m > n else top
+    top = concatenated(corner, over_triangle(square.turned, of_right, upper=True, unit=True))
+    whole = concatenated(top, from_right(square, of_below), axis=-2) if m > n else top
     return whole.both(reordered, argsort(rows_of(ys[1], m))).pair
 
 

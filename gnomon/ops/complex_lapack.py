@@ -1,4 +1,4 @@
-"""Routines on complex matrices, which are pairs of real numbers in a last axis: numpy's LAPACK.
+"""Routines of LAPACK on complex matrices, which are pairs of real numbers in a last axis.
 
 Batches stand before the matrices, and BLAS has one thread, as in lapack.py.
 """
@@ -20,13 +20,13 @@ from gnomon.ops.lapack import routine
 __all__ = ["called_on_pairs"]
 
 CLOSE = 1e-2
-"""The part of a gradient along the phases of vectors that is taken for rounding, as in PyTorch."""
+"""The largest gradient along phases of vectors that counts as a rounding error, as in PyTorch."""
 
 
 def called_on_pairs(
     name: str, *xs: Node, gives: Sequence[tuple[Shape, DType]], **words: Any
 ) -> list[Node]:
-    """The results of a routine whose first operand is a matrix of pairs."""
+    """Call a routine whose operands are matrices of pairs; returns its results."""
     return lapack.called(f"complex_{name}", *xs, gives=gives, inner=3, **words)
 
 
@@ -39,13 +39,13 @@ def complex_cholesky(a: np.ndarray, check: bool) -> tuple[np.ndarray, ...]:
 
 @routine
 def complex_qr(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
-    """Orthonormal columns and an upper triangle."""
+    """The factors Q and R: orthonormal columns and an upper triangle."""
     return tuple(map(as_pairs, lapack.qr(as_numbers(a), complete)))
 
 
 @routine
 def complex_svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
-    """Left vectors over right ones, as columns filled up with 0; singular values."""
+    """Left singular vectors above right ones, as columns padded with 0; singular values."""
     u, s, vh = np.linalg.svd(as_numbers(a), full)
     v, count = np.conj(vh.mT), max(u.shape[-1], vh.shape[-2])
     both = [
@@ -57,14 +57,14 @@ def complex_svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
 
 @routine
 def complex_eigh(a: np.ndarray, lower: bool) -> tuple[np.ndarray, ...]:
-    """Eigenvalues from the smallest, and eigenvectors as columns."""
+    """The eigenvalues in ascending order, and the eigenvectors as columns."""
     values, vectors = lapack.eigh(as_numbers(a), lower)
     return values, as_pairs(vectors)
 
 
 @routine
 def complex_eig(a: np.ndarray, real: bool) -> tuple[np.ndarray, ...]:
-    """Eigenvalues and eigenvectors of any square matrix; real: its imaginary parts are 0."""
+    """The eigenvalues and eigenvectors of square matrices; real: imaginary parts are all 0."""
     numbers = as_numbers(a)
     if not np.isfinite(numbers).all():
         raise np.linalg.LinAlgError("the input tensor should not contain infs or NaNs")
@@ -76,40 +76,40 @@ def complex_eig(a: np.ndarray, real: bool) -> tuple[np.ndarray, ...]:
 def complex_triangular(
     a: np.ndarray, b: np.ndarray, upper: bool, unit: bool
 ) -> tuple[np.ndarray, ...]:
-    """x of a · x = b, a triangular."""
+    """Solve a · x = b for x, where a is triangular."""
     return (as_pairs(lapack.triangular(as_numbers(a), as_numbers(b), upper, unit)[0]),)
 
 
 @routine
 def complex_solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """x of a · x = b."""
+    """Solve a · x = b for x."""
     return (as_pairs(lapack.solve(as_numbers(a), as_numbers(b))[0]),)
 
 
 @routine
 def complex_slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The determinant's direction, and the logarithm of its size."""
+    """The sign of the determinant, a complex number, and the logarithm of its size."""
     sign, size = lapack.slogdet(as_numbers(a))
     return as_pairs(sign).reshape(*sign.shape, 2), size
 
 
 @routine
 def complex_det(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The determinant."""
+    """The determinant of complex matrices."""
     (made,) = lapack.det(as_numbers(a))
     return (as_pairs(made).reshape(*made.shape, 2),)
 
 
 @routine
 def complex_lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
-    """L and U in one matrix, the rows exchanged at each step from 1, and a zero's place."""
+    """L and U in one matrix, the rows exchanged at each step from 1, and the first zero pivot."""
     both, places, failed = lapack.lu(as_numbers(a), pivot, check)
     return as_pairs(both), places, failed
 
 
 @routine
 def complex_phases(x: np.ndarray, along: np.ndarray, caller: str) -> tuple[np.ndarray, ...]:
-    """x, if no part of a gradient is along the phases of vectors."""
+    """Return x; raises GradientError if a gradient along the phases of vectors is not 0."""
     if not np.allclose(along, 0, CLOSE, CLOSE):
         raise GradientError(
             f"linalg.{caller}: complex vectors are specified up to multiplication by e^(i·phi), "

@@ -1,8 +1,8 @@
-"""Control primitives: a choice of two graphs, a loop while a test holds, loops over slices.
+"""Control primitives: conditionals, while loops, and loops over slices.
 
 Each has its branches or its body as closed graphs among its parameters, and a node for each result:
-results of one call share inputs and graphs. Nothing is differentiated here: a call's gradient asks
-for all its results at once (gnomon/passes/calls.py).
+results of one call share inputs and graphs. They have no gradient here: the gradient of a call
+needs all its results at once (gnomon/passes/calls.py).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gnomon.ops.scalars import SCALARS
 
 Kinds = list[tuple[Shape, DType]]
 GraphRunner = Callable[[Graph, Sequence[np.ndarray]], list[np.ndarray]]
-"""Gives a graph's outputs for its inputs."""
+"""A function that computes a graph's outputs from its inputs."""
 
 
 class Control(Primitive):
-    """The base of the three: several results, and graphs that compute them."""
+    """Base of control primitives, which have several results and graphs that compute them."""
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
-        """Shape and dtype of every result."""
+        """The shapes and dtypes of all results."""
         raise NotImplementedError(f"{self.name} has no results")
 
     def values(
@@ -44,21 +44,21 @@ class Control(Primitive):
 
 
 def kinds_of(nodes: Sequence[Node]) -> Kinds:
-    """Shapes and dtypes."""
+    """The shapes and dtypes of nodes."""
     return [(x.shape, x.dtype) for x in nodes]
 
 
 def check(what: str, want: Kinds, have: Kinds) -> None:
-    """Refuse graphs that do not fit together, as those of stand-ins for sizes may not."""
+    """Refuse graphs that do not fit together; stand-ins for sizes may cause that."""
     if want != have:
         raise ShapeError(f"{what}: {have} where {want} is needed.")
 
 
 @primitive("cond")
 class Cond(Control):
-    """The results of `then` where a truth value holds, else of `other`; only one of them runs.
+    """The results of `then` if a boolean holds, else of `other`; only one of the two runs.
 
-    Inputs are the truth value and what both graphs take.
+    Inputs are the condition and the inputs of both graphs.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -78,9 +78,9 @@ class Cond(Control):
 
 @primitive("while")
 class While(Control):
-    """Values replaced by `body` of them for as long as `test` of them holds.
+    """The carried values replaced by `body` of them while `test` of them holds.
 
-    The first `carried` inputs are the values; both graphs take the other inputs as they are.
+    The first `carried` inputs are the carried values; both graphs take the other inputs unchanged.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -104,11 +104,11 @@ class While(Control):
 
 @primitive("scan_over")
 class ScanOver(Control):
-    """`body` of carried values and of one slice after another; gives the last values, and rows.
+    """A loop of `body` over slices; results are the last carried values, and stacked slices.
 
-    Inputs: `carried` values, then `sliced` tensors whose first axis has `length` slices, then what
-    every iteration takes as it is. The body gives the values, then one slice of each tensor of
-    rows.
+    Inputs: `carried` values, then `sliced` tensors whose first axis has `length` slices, then
+    values that all iterations share. The body gives the carried values, then a slice of each
+    stacked result.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -144,10 +144,10 @@ class ScanOver(Control):
 
 @primitive("fold_over")
 class FoldOver(Control):
-    """`body` of one slice and then of another; its first results are folded, the others are rows.
+    """A loop of `body` over two slices; its first results are folded, the others are stacked.
 
-    Inputs: `sliced` tensors of two slices, then what both iterations take as it is. `folds` names a
-    scalar function for each result that is folded, older with newer.
+    Inputs: `sliced` tensors of two slices, then values that both iterations share. `folds` names
+    the scalar function that combines the older and the newer value of each folded result.
     """
 
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
@@ -177,27 +177,27 @@ CONTROL = frozenset({"cond", "while", "scan_over", "fold_over"})
 
 
 def control(op: str) -> Control:
-    """The primitive of this name."""
+    """The control primitive of this name."""
     found = PRIMITIVES[op]
     assert isinstance(found, Control), f"{op} is no control primitive"
     return found
 
 
 def call(op: str, inputs: Sequence[Node], **params: object) -> list[Node]:
-    """Every result of a control primitive."""
+    """Create all results of a control primitive."""
     inputs = tuple(inputs)
     count = len(control(op).kinds(inputs, params))
     return [inputs[0].arena.node(op, inputs, **params, index=k) for k in range(count)]
 
 
 def call_of(node: Node) -> tuple[Any, ...]:
-    """The key that results of one call have in common."""
+    """The key that all results of one call share."""
     p = node.params
     return (node.op, node.inputs, *[p[name] for name in sorted(p) if name != "index"])
 
 
 def control_values(node: Node, inputs: Sequence[np.ndarray], run: GraphRunner) -> list[np.ndarray]:
-    """Every result of a node's call."""
+    """The values of all results of a node's call; `run` evaluates graphs."""
     return control(node.op).values(node.params, inputs, run)
 
 
@@ -207,14 +207,14 @@ def graphs_of(params: dict[str, Any]) -> dict[str, Graph]:
 
 
 def with_graphs(params: dict[str, Any], change: Callable[[Graph], Graph]) -> dict[str, Any]:
-    """The parameters with each graph changed."""
+    """A call's parameters with `change` applied to each graph."""
     return {**params, **{name: change(graph) for name, graph in graphs_of(params).items()}}
 
 
 def executed(graph: Graph, times: int = 1) -> Iterator[tuple[Node, int]]:
-    """The nodes of a graph and of the loops inside it, and how often each is computed.
+    """The nodes of a graph and of the graphs inside it, with the number of times each is computed.
 
-    Both branches of a choice, and one turn of a loop without a length.
+    Both branches of a conditional count, and one iteration of a loop of unknown length.
     """
     seen: set[tuple[Any, ...]] = set()
     for node in graph:
@@ -226,12 +226,13 @@ def executed(graph: Graph, times: int = 1) -> Iterator[tuple[Node, int]]:
 
 
 class ChangedGraphs:
-    """Graphs inside a program, each changed once: all results of a call have the same ones."""
+    """A function of graphs applied once per graph, since results of a call share graphs."""
 
     def __init__(self, change: Callable[[Graph], Graph]) -> None:
         self.change = change
         self.made: dict[int, tuple[Graph, Graph]] = {}
-        """The identity of a graph -> the graph, which stays alive, and what it became."""
+        """Identity of a graph -> (the graph, kept alive so that the identity stays its own; its
+        result)."""
 
     def __call__(self, graph: Graph) -> Graph:
         if id(graph) not in self.made:

@@ -1,6 +1,6 @@
 """Convolutions and their transposes over one, two and three axes, and their gradients.
 
-The sums are those of sliding.py; here are arguments, padding, biases and rounding.
+sliding.py computes the sums; this file handles arguments, padding, biases and rounding.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from gnomon.ops.windows import Geometry, Pairs, check_reach, padded_axes, zero_p
 
 Numbers = int | Sequence[int]
 MOST_PHASES = 1 << 14
-"""So many parts, one for each way that strides meet a place, are written one by one."""
+"""The most parts, one per residue of strides, that a transposed convolution is written as."""
 
 
 def wider(x: Node) -> Node:
-    """x in the dtype in which its products are summed; cast before it is seen in windows."""
+    """x cast to the dtype in which its products are summed, before windows are taken."""
     return cast(x, accumulator(x.dtype))
 
 
 def fitted(x: Node, size: Sequence[int]) -> Node:
-    """x cut or continued by zeros to these sizes."""
+    """x cropped, or padded with zeros, to these sizes."""
     pairs = tuple((0, n - m) for n, m in zip(size, x.shape[2:], strict=True))
     return padded_axes(x, 2, pairs, 0.0)
 
 
 def bias_gradient(g: Node, bias: Node) -> Node:
-    """The gradient summed over samples and places."""
+    """The gradient of a bias: summed over samples and positions."""
     axes = (0, *range(2, g.rank))
     return cast(reduce("add", g, axes, accumulator(g.dtype)), bias.dtype)
 
 
 def finished(y: Node, bias: Node | None, kind: DType) -> Node:
-    """The bias added, and one rounding."""
+    """Add the bias, if any, and round to a dtype once."""
     if bias is not None:
         along_channels = tuple(n if k == 1 else 1 for k, n in enumerate(y.shape))
         y = y + reshape(cast(bias, y.dtype), along_channels)
@@ -61,7 +61,7 @@ def convolution_gradient(
     padding: Pairs = (),
     geometry: Geometry = ((), (), 1),
 ):
-    """Gradients of x, weight and bias: g slid back over x, and the windows of x times g."""
+    """The gradients of x, weight and bias of a convolution."""
     # made again: x is kept until here, and its padded copy beside it would be as large
     wide, whole = wider(weight), zero_padded(wider(x), padding, apart=True)
     back = spread_back(wider(g), wide, x.shape[2:], padding, geometry)
@@ -73,7 +73,7 @@ def convolution_gradient(
 def convolution(
     x: Node, weight: Node, bias: Node | None, padding: Pairs, geometry: Geometry
 ) -> Node:
-    """A kernel slid over x: sums of products over channels and kernel at every place.
+    """Convolution (cross-correlation, as in PyTorch) over all axes after batch and channels.
 
     Shapes: x (b, c, *s), weight (o, c // geometry[2], *k) -> (b, o, *p)
 
@@ -88,7 +88,7 @@ def convolution(
 
 
 def check_geometry(x: Node, padding: Pairs, geometry: Geometry) -> None:
-    """Refuse what does not say something of every axis that a kernel slides along."""
+    """Refuse padding, stride or dilation that are not given for every spatial axis."""
     if {len(padding), len(geometry[0]), len(geometry[1])} != {x.rank - 2}:
         raise ArgumentError(
             f"convolution: padding, stride and dilation are for {x.rank - 2} axes: "
@@ -106,7 +106,7 @@ def transposed_gradient(
     size: tuple[int, ...],
     geometry: Geometry,
 ):
-    """Gradients where the convolution is transposed: g convolved, and windows of g times x."""
+    """The gradients of x, weight and bias of a transposed convolution."""
     whole = zero_padded(wider(g), padding)
     inner = fitted(convolved(whole, wider(weight), geometry), x.shape[2:])
     parts = (cast(inner, x.dtype), kernel_gradient(wider(x), whole, weight, geometry))
@@ -122,11 +122,11 @@ def transposed_convolution(
     size: tuple[int, ...],
     geometry: Geometry,
 ) -> Node:
-    """The transpose of a convolution: what its input would get as a gradient.
+    """Transposed convolution: the gradient of a convolution with respect to its input.
 
     Shapes: x (b, c, *p), weight (c, o, *k) -> (b, o * geometry[2], *size)
 
-    size is that of the result, padding is cut off it.
+    size is that of the result; padding is cut off it.
 
     >>> transposed_convolution(ones(1, 1, 3), ones(1, 1, 2), None, ((0, 0),), (4,), ((1,), (1,), 1))
     Tensor([[[1., 2., 2., 1.]]])
@@ -163,7 +163,7 @@ def margins(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> Pairs:
-    """Padding before and after each axis, from numbers or a word."""
+    """The padding before and after each axis, from numbers, "same" or "valid"."""
     if padding == "valid":
         return tuple((0, 0) for _ in kernel)
     if padding == "same":
@@ -177,7 +177,7 @@ def margins(
 
 
 def batched(x: Node, count: int) -> tuple[Node, bool]:
-    """x with an axis of samples, and whether it had none."""
+    """x with an axis of samples, and whether it had none before."""
     alone = x.rank == count + 1
     return (reshape(x, (1, *x.shape)) if alone else x), alone
 
@@ -191,7 +191,7 @@ def np_convolution(
     dilation: Any = 1,
     groups: int = 1,
 ):
-    """A convolution over any number of axes by numpy, for equal padding on both sides."""
+    """Compute a convolution over any number of axes with numpy, padded equally on both sides."""
     count = weight.ndim - 2
     stride, padding, dilation = (repeated("", v, count) for v in (stride, padding, dilation))
     x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
@@ -212,7 +212,7 @@ def np_convolution(
 
 
 def convolution_over(count: int) -> Op:
-    """conv1d, conv2d or conv3d."""
+    """Create conv1d, conv2d or conv3d, by the number of axes."""
     name = f"conv{count}d"
 
     def function(
@@ -257,7 +257,7 @@ def convolution_over(count: int) -> Op:
 
 
 def transpose_over(count: int) -> Op:
-    """conv_transpose1d, conv_transpose2d or conv_transpose3d."""
+    """Create conv_transpose1d, conv_transpose2d or conv_transpose3d, by the number of axes."""
     name = f"conv_transpose{count}d"
 
     def function(

@@ -1,7 +1,7 @@
 """Tensors from numbers: constants, ranges, grids.
 
-What takes no tensor takes the arena to build in, and is a plain function; what is shaped like a
-tensor is an operation. Random numbers are in random.py.
+A function without a tensor argument takes the arena to build in, and is a plain function; one that
+takes its shape from a tensor is an operation. Random numbers are in random.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gnomon.ops.scalars import where
 
 
 def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None) -> Node:
-    """One number everywhere; its own dtype unless one is given."""
+    """A tensor of one number, in the number's own dtype if none is given."""
     kind = dtype_of_number(value) if dtype is None else dtype_of(dtype)
     if any(n < 0 for n in shape):
         raise ShapeError(f"full: sizes are not negative: got {tuple(shape)}.")
@@ -33,17 +33,17 @@ def full(arena: Arena, shape: Sequence[int], value: object, dtype: object = None
 
 
 def zeros(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
-    """0 everywhere."""
+    """A tensor of zeros."""
     return full(arena, shape, 0, dtype)
 
 
 def ones(arena: Arena, shape: Sequence[int], dtype: object = float32) -> Node:
-    """1 everywhere."""
+    """A tensor of ones."""
     return full(arena, shape, 1, dtype)
 
 
 def count(arena: Arena, size: object, dtype: DType) -> Node:
-    """0, 1, 2, ..."""
+    """The integers 0, 1, 2, ... below `size`."""
     if not isinstance(size, int) or size < 0:
         raise ArgumentError(f"arange: sizes are integers, not negative: got {size!r}.")
     return arena.node("iota", (), size=size, dtype=dtype)
@@ -61,7 +61,7 @@ def arange(
     step: int | float = 1,
     dtype: object = None,
 ) -> Node:
-    """start, start + step, ... before stop; from 0 when only one bound is given."""
+    """The numbers start, start + step, ... before stop; with one bound, they start at 0."""
     start, stop = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ArgumentError("arange: the step must not be 0.")
@@ -88,7 +88,7 @@ def linspace(
     *,
     endpoint: bool = True,
 ) -> Node:
-    """num numbers at equal distances from start to stop, counted from the nearer end."""
+    """The `num` numbers at equal distances from start to stop, computed from the nearer end."""
     gaps = num - 1 if endpoint else num
     step = (stop - start) / gaps if gaps > 0 else 0.0
     places = count(arena, num, float64)
@@ -100,7 +100,7 @@ def linspace(
 def eye(
     arena: Arena, rows: int, columns: int | None = None, *, k: int = 0, dtype: object = float32
 ) -> Node:
-    """1 on the k-th diagonal, 0 elsewhere."""
+    """A matrix with 1 on the k-th diagonal and 0 elsewhere."""
     columns = rows if columns is None else columns
     down = reshape(count(arena, rows, int64), (rows, 1))
     across = reshape(count(arena, columns, int64), (1, columns))
@@ -111,13 +111,13 @@ def eye(
 
 
 def like(x: Node, value: Scalar, dtype: object, shape: Shape) -> Node:
-    """A number in the arena and dtype of x."""
+    """A tensor of one number in the arena of x, and in its dtype if none is given."""
     return full(x.arena, shape, value, x.dtype if dtype is None else dtype)
 
 
 @op(inline=True, reference=lambda x, value: np.full_like(x, value))
 def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
-    """One number in the shape and dtype of x.
+    """A tensor of one value, with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -129,7 +129,7 @@ def full_like(x: Node, fill_value: Scalar, *, dtype: object = None) -> Node:
 
 @op(inline=True, reference=np.zeros_like, aliases=("empty_like",))
 def zeros_like(x: Node, *, dtype: object = None) -> Node:
-    """0 in the shape and dtype of x.
+    """Zeros with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -141,7 +141,7 @@ def zeros_like(x: Node, *, dtype: object = None) -> Node:
 
 @op(inline=True, reference=np.ones_like)
 def ones_like(x: Node, *, dtype: object = None) -> Node:
-    """1 in the shape and dtype of x.
+    """Ones with the shape and dtype of x.
 
     Shapes: x (...) -> (...)
 
@@ -152,7 +152,7 @@ def ones_like(x: Node, *, dtype: object = None) -> Node:
 
 
 def np_meshgrid(*xs: np.ndarray, indexing: Any = "xy") -> tuple[np.ndarray, ...]:
-    """meshgrid by numpy."""
+    """Compute meshgrid with numpy."""
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
@@ -188,7 +188,7 @@ def meshgrid(*xs: Node | Sequence[Node], indexing: str = "xy") -> tuple[Node, ..
 
 
 def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
-    """broadcast_tensors by numpy."""
+    """Compute broadcast_tensors with numpy."""
     return tuple(np.broadcast_arrays(*xs))
 
 
@@ -200,7 +200,7 @@ def np_broadcast(*xs: np.ndarray) -> tuple[np.ndarray, ...]:
     complex="formula",
 )
 def broadcast_tensors(*xs: Node) -> tuple[Node, ...]:
-    """All of them in the shape that they share when broadcast.
+    """Broadcast all tensors to their common shape.
 
     Shapes: xs (...) -> (...)
 

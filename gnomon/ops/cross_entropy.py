@@ -1,7 +1,8 @@
-"""Losses of classes: −log of the chance of the right one, or of each by its share.
+"""Cross entropy: −log of the probability of a class, or of each class by its share.
 
-The right class is picked by position, so that the gradient is softmax minus a choice: no one-hot
-tensor, no scatter. The classes lie along axis 1 as in PyTorch, unless `axis` says otherwise.
+The target class is picked by index, so that the gradient is softmax minus a comparison, without a
+one-hot tensor or a scatter. The classes lie along axis 1 as in PyTorch, unless `axis` says
+otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from gnomon.ops.view_primitives import pad
 
 
 def class_axis(name: str, x: Node, target: Node, axis: int | None) -> int:
-    """The axis of classes; the target must have the other axes."""
+    """The axis of classes of x; raises ShapeError if the target lacks one of the other axes."""
     if not x.rank:
         raise ShapeError(f"{name}: x needs an axis of classes: got {x.shape}.")
     axis = min(1, x.rank - 1) if axis is None else one_axis(name, axis, x.rank)
@@ -41,7 +42,7 @@ def class_axis(name: str, x: Node, target: Node, axis: int | None) -> int:
 
 
 def per_class(weight: Node | None, x: Node, axis: int) -> Node | None:
-    """Weights of classes, shaped to broadcast along the axis of classes."""
+    """The weights of classes, reshaped to broadcast along the axis of classes; None without."""
     if weight is None:
         return None
     if weight.shape != (x.shape[axis],):
@@ -51,7 +52,7 @@ def per_class(weight: Node | None, x: Node, axis: int) -> Node | None:
 
 
 def averaged(terms: Node, shares: Node, reduction: str) -> Node:
-    """The terms reduced; a mean divides by the sum of shares, which integers keep exact."""
+    """Reduce the terms; a mean divides by the sum of shares, which integers keep exact."""
     if reduction != "mean":
         return reduced("cross_entropy", terms, reduction)
     axes = tuple(range(terms.rank))
@@ -60,7 +61,7 @@ def averaged(terms: Node, shares: Node, reduction: str) -> Node:
 
 
 def share_of(valid: Node, target: Node, weight: Node | None, x: Node) -> Node:
-    """Each row's weight in a mean: its class's, or 1; 0 when it is ignored."""
+    """The weight of each row in a mean: its class's, or 1; 0 for ignored rows."""
     if weight is None:
         return cast(valid, target.dtype)
     names = LETTERS[: target.rank]
@@ -74,7 +75,7 @@ LIGHTER = "nn.functional.linear_cross_entropy, which never stores all logits"
 def np_cross_entropy(
     x: np.ndarray, target: np.ndarray, weight: np.ndarray | None = None, **settings: Any
 ):
-    """cross_entropy by numpy, for a plain target."""
+    """Compute cross_entropy with numpy, for a target of class numbers."""
     top = x.max(1, keepdims=True)
     log_chance = x - top - np.log(np.exp(x - top).sum(1, keepdims=True))
     valid = target != settings.get("ignore_index", -100)
@@ -107,13 +108,13 @@ def cross_entropy(
     label_smoothing: float = 0.0,
     axis: int | None = None,
 ) -> Node:
-    """−log of the chance that softmax(x) gives to the right class, or to each by its share.
+    """−log of the probability that softmax(x) gives to the target class, or the mean over shares.
 
     Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else (); x (*s),
     target (*s) -> ()
 
-    target holds class numbers, or with floats a share per class. Rows whose target is ignore_index
-    count for nothing.
+    target holds class indices or, as floats, a share per class. Rows whose target is ignore_index
+    are left out.
 
     −log(softmax(x)[target]); label_smoothing mixes in a uniform share (Szegedy et al. 2015,
     arXiv:1512.00567, section 7).
@@ -149,7 +150,7 @@ def cross_entropy(
 def with_classes(
     x: Node, weight: Node | None, axis: int, valid: Node, target: Node
 ) -> tuple[Node, Node | None, Node]:
-    """x, weights and a class for each row: where there is none, one for rows that do not count."""
+    """x, weights and each row's class; without classes, one is added for rows that are ignored."""
     if x.shape[axis]:
         return x, weight, within(where(valid, target, 0), x.shape[axis])
     x = pad(x, (0,) * x.rank, tuple(int(k == axis) for k in range(x.rank)))
@@ -159,14 +160,14 @@ def with_classes(
 
 
 def log_sum(x: Node, axis: int, keepdims: bool = False) -> Node:
-    """log of the sum of exponentials along an axis."""
+    """The logarithm of the sum of exponentials along an axis."""
     highest = top(wide(x), (axis,))
     total = fold("add", elementwise("exp", wide(x) - highest), (axis,), keepdims)
     return elementwise("log", total) + reshape(highest, total.shape)
 
 
 def spread_out(x: Node, axis: int, weight: Node | None) -> Node:
-    """The mean over classes of −log of the chance, each class by its weight."""
+    """The mean over classes of −log of their probabilities, weighted by class."""
     surprise = log_sum(x, axis, True) - wide(x)
     surprise = surprise if weight is None else surprise * weight
     return fold("add", surprise, (axis,), False) / x.shape[axis]
@@ -175,7 +176,7 @@ def spread_out(x: Node, axis: int, weight: Node | None) -> Node:
 def by_shares(
     x: Node, target: Node, weight: Node | None, smoothing: float, axis: int | None
 ) -> Node:
-    """−log of the chance, summed over classes by their shares."""
+    """The sum over classes of −log of their probabilities times their shares."""
     if target.shape != x.shape:
         raise ShapeError(
             f"cross_entropy: shares per class must be shaped like x {x.shape}: got {target.shape}."
@@ -204,7 +205,7 @@ def nll_loss(
     reduction: str = "mean",
     axis: int | None = None,
 ) -> Node:
-    """−x at the right class, where x holds logarithms of chances.
+    """−x at the target class, where x holds log-probabilities.
 
     Shapes: x (*a, c, *b), target (*a, *b) -> (*a, *b) if reduction == "none" else ()
 

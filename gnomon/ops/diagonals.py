@@ -1,4 +1,4 @@
-"""Diagonals and triangles of the last two axes, or of two that are named.
+"""Diagonals and triangles of the last two axes, or of two given ones.
 
 A diagonal is a view: every (m + 1)-th element of the flattened matrix.
 """
@@ -23,7 +23,7 @@ from gnomon.ops.view_parts import part
 
 @view(reference=np.diagonal)
 def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    """The elements whose places on two axes differ by an offset, along a new last axis.
+    """The diagonal of two axes, shifted by an offset, as a new last axis.
 
     Shapes: x (*a, n, *b, m, *c) -> (*a, *b, *c, min(n, m, n + offset, m - offset))
 
@@ -34,7 +34,7 @@ def diagonal(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
 
 
 def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
-    """Flatten two axes and take every (columns + 1)-th element of them."""
+    """A diagonal of two axes, as a slice of them flattened."""
     a, b = (one_axis("diagonal", k, x.rank) for k in (axis1, axis2))
     if a == b:
         raise ArgumentError(f"diagonal: needs two axes: got {axis1} and {axis2} of x {x.shape}.")
@@ -51,7 +51,7 @@ def diagonal_of(x: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Nod
 
 
 def triangle(x: Node, row: str, k: int) -> Node:
-    """x where column − row compares so with k, 0 elsewhere."""
+    """x where column − row has this relation to k, 0 elsewhere."""
     if x.rank < 2:
         raise ShapeError(f"tril and triu: need two axes: got {x.shape}.")
     rows, columns = x.shape[-2:]
@@ -88,7 +88,7 @@ def triu(x: Node, k: int = 0) -> Node:
 
 @op(reference=np.diag, complex="parts")
 def diag(x: Node, diagonal: int = 0) -> Node:
-    """The matrix with this diagonal, or the diagonal of this matrix.
+    """The diagonal of a matrix, or a matrix with the given vector on its diagonal.
 
     Shapes: x (n) -> (n + abs(diagonal), n + abs(diagonal)); x (n, m) -> (min(n, m, n + diagonal, m
     - diagonal))
@@ -130,7 +130,7 @@ def trace(x: Node) -> Node:
     complex="parts",
 )
 def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node:
-    """Matrices with the rows of x on a diagonal, along two axes of the result.
+    """Matrices with the last axis of x on a diagonal of two axes, 0 elsewhere.
 
     Shapes: x (*s, n) -> (*p); sorted(p) == sorted([*s, n + abs(offset), n + abs(offset)])
 
@@ -153,7 +153,7 @@ def diag_embed(x: Node, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Node
 
 
 def np_diag_embed(x: np.ndarray, offset: Any, dim1: Any, dim2: Any):
-    """diag_embed by numpy."""
+    """Compute diag_embed with numpy."""
     rows = x.reshape(-1, x.shape[-1])
     made = np.stack([np.diag(row, offset) for row in rows])
     size = made.shape[-1]

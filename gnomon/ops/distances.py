@@ -1,4 +1,4 @@
-"""Distances between rows, and the angles between them."""
+"""Distances and angles between rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gnomon.ops.statistics import vector_norm
     spelled="x1=x x2=y",
 )
 def cosine_similarity(x: Node, y: Node, axis: int = 1, eps: float = 1e-8) -> Node:
-    """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps.
+    """The cosine of the angle between x and y along an axis; norms are at least eps.
 
     Shapes: x (..., d), y (..., d) -> (...)
 
@@ -51,11 +51,11 @@ def pairwise_distance(
 
 @op(spelled="x1=x x2=y")
 def cdist(x: Node, y: Node, p: float = 2.0, compute_mode: str | None = None) -> Node:
-    """The p-norm of every row of x minus every row of y.
+    """The p-norm of the difference between every row of x and every row of y.
 
     Shapes: x (..., n, d), y (..., m, d) -> (..., n, m)
 
-    compute_mode is PyTorch's, and read by nobody: the differences themselves are squared.
+    compute_mode is accepted as in PyTorch and ignored: differences are always taken directly.
 
     >>> cdist(tensor([[0.0], [1.0]]), tensor([[3.0], [5.0]]))
     Tensor([[3., 5.],

@@ -18,7 +18,7 @@ from gnomon.ops.scans import LETTERS
 
 
 def integral(name: str, sentence: str, reference: Callable[..., np.ndarray], shows: str) -> Op:
-    """An operation on two integers that numpy computes."""
+    """Create an operation on two integers that numpy computes outside of programs."""
     key = f"integers.{name}"
 
     def run(said: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -1,7 +1,8 @@
-"""The `Shapes:` line of an operation that says none: it follows from its parameters.
+"""Derive the `Shapes:` line of an operation's documentation from its parameters.
 
-Tensors broadcast; `keepdims` folds axes; `reduction` folds everything. Only what is not so is
-written by hand. Lines are tested against calls (tests/ops/shape_lines.py): ours alone are derived.
+Tensors broadcast; `keepdims` folds axes; `reduction` folds everything. Only other lines are written
+by hand. Lines are tested against calls (tests/ops/shape_lines.py); only the library's own are
+derived.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 TENSORS = ("Node", "Operand")
-"""The beginnings of the annotations of parameters that may be tensors."""
+"""The beginnings of annotations of parameters that may be tensors."""
 
 
 def with_shapes(function: Callable[..., Any]) -> str:
-    """A function's documentation, the line of shapes after its first paragraph."""
+    """A function's documentation with a line of shapes added after the first paragraph."""
     said = function.__doc__ or ""
     if not said or "Shapes:" in said or not function.__module__.startswith("gnomon."):
         return said
@@ -38,6 +39,6 @@ def shapes(function: Callable[..., Any]) -> str:
 
 
 def illustrated(sentence: str, shows: str) -> str:
-    """A sentence and an example, which is given as `call -> result`."""
+    """A docstring of a sentence and an example that is given as `call -> result`."""
     call, _, result = shows.partition(" -> ")
     return f"{sentence}\n\n>>> {call}\n{result}"

@@ -25,7 +25,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def read(spec: str | object, xs: Sequence[Node]) -> tuple[list[str], str]:
-    """Letters of each operand and of the result; dots become letters of their own."""
+    """Parse the letters of each operand and of the result; dots become letters of their own."""
     if not isinstance(spec, str):
         kind = type(spec).__name__
         raise ArgumentError(f'einsum: expected letters like "ij,jk->ik" first: got {kind}.')
@@ -49,7 +49,7 @@ def read(spec: str | object, xs: Sequence[Node]) -> tuple[list[str], str]:
 
 
 def spelled(*given: Any) -> tuple[str, list[Node]]:
-    """The letters and operands of a call that follows each operand by numbers of its axes."""
+    """The letters and operands of a call in which each operand is followed by numbers of axes."""
     count = len(given) // 2
     xs, lists = list(given[0 : 2 * count : 2]), list(given[1 : 2 * count : 2])
     terms = [letters_of(each) for each in [*lists, *given[2 * count :]]]
@@ -57,7 +57,7 @@ def spelled(*given: Any) -> tuple[str, list[Node]]:
 
 
 def letters_of(numbers: Any) -> str:
-    """A letter for each number of an axis; three dots are any leading axes."""
+    """The letters for numbers of axes; ... becomes three dots."""
     letters = {**dict(enumerate(LETTERS)), ...: "..."}
     try:
         return "".join([letters[item] for item in numbers])
@@ -69,7 +69,7 @@ def letters_of(numbers: Any) -> str:
 
 
 def named_axes(spec: str, term: str, x: Node, dots: str) -> str:
-    """One letter per axis of an operand."""
+    """The letters of an operand, one per axis."""
     count = x.rank - len(term.replace("...", ""))
     named = term.replace("...", dots[len(dots) - count :]) if "..." in term else term
     if len(named) != x.rank or "." in named:
@@ -78,7 +78,7 @@ def named_axes(spec: str, term: str, x: Node, dots: str) -> str:
 
 
 def sizes_of(named: Sequence[str], xs: Sequence[Node]) -> dict[str, int]:
-    """Letter -> size; 1 gives way to others."""
+    """Letter -> its size; a size of 1 broadcasts."""
     size: dict[str, int] = {}
     for letters, x in zip(named, xs, strict=True):
         own: dict[str, int] = {}
@@ -93,7 +93,7 @@ def sizes_of(named: Sequence[str], xs: Sequence[Node]) -> dict[str, int]:
 
 
 def plain(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
-    """An operand without repeated letters, and without axes of size 1 that others repeat."""
+    """An operand with diagonals taken of repeated letters, and without broadcast axes."""
     for c in dict.fromkeys(letters):
         while letters.count(c) > 1:
             first = letters.index(c)
@@ -105,20 +105,20 @@ def plain(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
 
 
 def joined(a: tuple[Node, str], b: tuple[Node, str], needed: str) -> tuple[Node, str]:
-    """The contraction of two operands that keeps the letters which are needed later."""
+    """Contract two operands, and keep the letters that are needed later."""
     (x, left), (y, right) = a, b
     out = "".join(c for c in dict.fromkeys(left + right) if c in needed)
     return contract(f"{left},{right}->{out}", x, y), out
 
 
 def np_einsum(spec: str, *xs: np.ndarray) -> Any:
-    """einsum by numpy."""
+    """Compute einsum with numpy."""
     return np.einsum(spec.replace(" ", ""), *xs)
 
 
 @op(reference=np_einsum, autocast="narrow", views=True, complex="product")
 def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
-    """Sums of products over the letters that the result lacks.
+    """Sums of products by Einstein's notation: letters missing from the result are summed.
 
     Without letters, each tensor is followed by a list of numbers of its axes, 0 to 51, and the
     result's list comes last.
@@ -153,5 +153,5 @@ def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
 
 
 def last(a: tuple[Node, str], b: tuple[Node, str], out: str) -> tuple[Node, str]:
-    """The last contraction of an einsum, whose letters are those of the result."""
+    """The last contraction of an einsum, with the letters of the result."""
     return contract(f"{a[1]},{b[1]}->{out}", a[0], b[0]), out

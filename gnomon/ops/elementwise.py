@@ -43,7 +43,7 @@ def binary(
     prepare: Callable[..., Any] | None = None,
     **said: Any,
 ) -> Op:
-    """An operation on two operands that is one row of the scalar table; `shows` is its example."""
+    """Create an operation on two operands from a row of the scalar table; `shows`: an example."""
     row, prepared = row or name, prepare or same
 
     def function(x: Operand, y: Operand) -> Node:
@@ -55,19 +55,19 @@ def binary(
 
 
 def same(name: str, *xs: Operand) -> tuple[Operand, ...]:
-    """The operands as they are."""
+    """Return the operands unchanged."""
     return xs
 
 
 def as_floats(name: str, *xs: Operand) -> list[Node]:
-    """The operands promoted, integers to float32; beside a number, before it meets them."""
+    """The operands promoted, as floats; integers beside a number are cast before promotion."""
     early = any(map(is_number, xs))
     given = [floating(x) if early and isinstance(x, Node) else x for x in xs]
     return [floating(x) for x in promoted(name, *given)]
 
 
 def whole(x: Node) -> bool:
-    """Whether rounding would change nothing."""
+    """Whether x is not a float, so that rounding changes nothing."""
     return not x.dtype.is_floating_point
 
 
@@ -75,17 +75,17 @@ def whole(x: Node) -> bool:
 
 
 def is_truth(x: Operand) -> bool:
-    """Whether an operand is made of truth values."""
+    """Whether an operand is boolean."""
     return x.dtype is bool_ if isinstance(x, Node) else isinstance(x, bool)
 
 
 def on_truth_values(row: str, x: Operand, y: Operand, logic: str) -> Node:
-    """A row of the table, or its counterpart in logic when both operands are truth values."""
+    """Apply a scalar function, or its counterpart in logic if both operands are boolean."""
     return elementwise(logic if is_truth(x) and is_truth(y) else row, x, y)
 
 
 def is_float(x: Operand) -> bool:
-    """Whether an operand is made of floats."""
+    """Whether an operand is a float."""
     return x.dtype.is_floating_point if isinstance(x, Node) else isinstance(x, float)
 
 
@@ -135,7 +135,7 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
 
 
 def scaled(row: str, x: Operand, y: Operand, alpha: Scalar) -> Node:
-    """x ± alpha · y, all in the dtype of the result."""
+    """The sum or difference x ± alpha · y, in the dtype of the result."""
     x, y = promoted(row, x, y)
     if isinstance(alpha, float) and not x.dtype.is_floating_point:
         raise DtypeError(f"{row}: alpha must be an integer for {x.dtype.name}: got {alpha}.")
@@ -164,7 +164,7 @@ def multiply(x: Operand, y: Operand) -> Node:
 
 
 def divided(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
-    """Division by numpy."""
+    """Compute division with numpy."""
     quotient = np.true_divide(x, y)
     if rounding_mode is None:
         return quotient
@@ -211,7 +211,7 @@ def divide(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Node:
 
 
 def truncated_quotient(x: Operand, y: Operand) -> Node:
-    """x / y without what is behind the point."""
+    """The quotient x / y, truncated towards 0."""
     return elementwise("trunc", elementwise("div", x, y))
 
 
@@ -350,7 +350,7 @@ def reciprocal(x: Node) -> Node:
 # powers
 
 LONGEST_CHAIN = 8
-"""Float bases are multiplied for exponents up to this; |error| ≤ (exponent − 1) ulp / 2."""
+"""The largest exponent by which floats are multiplied; |error| ≤ (exponent − 1) ulp / 2."""
 
 
 @op(inline=True, reference=np.power, autocast="wide", operator="__pow__", complex="formula")
@@ -373,7 +373,7 @@ def pow(x: Operand, y: Operand) -> Node:
 
 
 def power_of_integer(x: Node, exponent: int) -> Node:
-    """An exact power by repeated squaring."""
+    """The exact power of an integer, by repeated squaring."""
     if exponent < 0:
         raise ArgumentError(
             f"pow: integers have no power {exponent}. Use x.astype(float32) for a float."
@@ -383,7 +383,7 @@ def power_of_integer(x: Node, exponent: int) -> Node:
 
 
 def power_of_float(x: Node, exponent: float) -> Node:
-    """A power by a constant, with as few steps as its exponent allows."""
+    """The power of a float by a constant, by as few operations as the exponent allows."""
     if exponent == 0:
         return unmoved(ones_of(x), x)
     if exponent in (0.5, -0.5):
@@ -400,7 +400,7 @@ def power_of_float(x: Node, exponent: float) -> Node:
 
 
 def chain(x: Node, exponent: int) -> Node:
-    """x · x · ... by squaring: as many products as the exponent has bits, and bits that are set."""
+    """The power of x by repeated squaring, for an exponent of at least 1."""
     product, square_ = None, x
     while exponent > 1:
         if exponent & 1:
@@ -411,7 +411,7 @@ def chain(x: Node, exponent: int) -> Node:
 
 
 def ones_of(x: Node) -> Node:
-    """One in the shape and dtype of x, whatever x holds."""
+    """A tensor of ones in the shape and dtype of x."""
     return expand(constant(x.arena, 1, x.dtype), x.shape)
 
 

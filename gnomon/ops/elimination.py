@@ -1,4 +1,4 @@
-"""LU factors of matrices: by elimination (lapack.py), their gradients by triangles; and products.
+"""LU factors of matrices, computed by lapack.py, with gradients by triangular solves.
 
 Source of the gradient: F. de Hoog, R. Anderssen and M. Lukas, "Differentiation of matrix
 functionals using triangular factorization" (2011).
@@ -27,14 +27,14 @@ from gnomon.ops.sorting import argsort
 
 
 def rows_of(pivots: Node, count: int, caller: str = "lu_factor") -> Node:
-    """The rows of a matrix in the order of its factors."""
+    """The rows of a matrix in the order of its factors, from the pivots."""
     exchanges = unsqueeze(pivots, pivots.rank - 1)
     gives = [((count,), int64)]
     return called("rows", exchanges, gives=gives, count=count, caller=caller)[0]
 
 
 def check_pivots(name: str, factors: Node, pivots: Node) -> None:
-    """Refuse factors and pivots that no lu_factor gives."""
+    """Refuse factors and pivots whose shapes lu_factor does not give."""
     matrices(name, factors)
     wanted = (*factors.shape[:-2], min(factors.shape[-2:]))
     if not pivots.dtype.is_integer or pivots.shape != wanted:
@@ -45,7 +45,7 @@ def check_pivots(name: str, factors: Node, pivots: Node) -> None:
 
 
 def reordered(x: Node, order: Node) -> Node:
-    """The rows of a matrix in another order."""
+    """The rows of a matrix in a given order."""
     return take_along_axis(x, expand(unsqueeze(order, order.rank), x.shape), x.rank - 2)
 
 
@@ -91,7 +91,7 @@ def eliminated(x: Node, *, pivot: bool = True, check: str = "") -> tuple[Node, .
 def lu_factor_ex(
     x: Node, *, pivot: bool = True, check_errors: bool = False
 ) -> tuple[Node, Node, Node]:
-    """lu_factor's results, and the first pivot that is 0, from 1; 0 where none is.
+    """Results of lu_factor, and the 1-based number of the first pivot that is 0, or 0.
 
     Shapes: x (*b, m, n) -> (*b, m, n), (*b, min(m, n)), (*b)
 
@@ -112,7 +112,7 @@ def lu_factor_ex(
     spelled="A=x",
 )
 def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
-    """L and U in one matrix, and the row that each step exchanged with its own, from 1.
+    """L and U in one matrix, and the 1-based row that each step exchanged with its own.
 
     Shapes: x (*b, m, n) -> (*b, m, n), (*b, min(m, n))
 
@@ -128,7 +128,7 @@ def lu_factor(x: Node, *, pivot: bool = True) -> tuple[Node, Node]:
 def lu_unpack(
     LU_data: Node, LU_pivots: Node, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Node, Node, Node]:
-    """P, L and U of lu, from the results of lu_factor; empty ones of what is not asked for.
+    """P, L and U from the results of lu_factor; empty tensors for those not asked for.
 
     Shapes: LU_data (*b, m, n), LU_pivots (*b, k) -> (*b, m, m), (*b, m, min(m, n)), (*b, min(m, n),
     n) if unpack_data and unpack_pivots; LU_data (*b, m, n), LU_pivots (*b, k) -> (0), (*b, m,
@@ -154,7 +154,7 @@ def lu_unpack(
 
 @op(linalg=("lu",), prompt=True, results=("P", "L", "U"), complex="formula", spelled="A=x")
 def lu_decomposition(x: Node, *, pivot: bool = True) -> tuple[Node, Node, Node]:
-    """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one.
+    """P, L and U such that P · L · U = x: a permutation, a unit lower and an upper triangle.
 
     Shapes: x (*b, m, n) -> (*b, m, m), (*b, m, min(m, n)), (*b, min(m, n), n)
 
@@ -170,7 +170,7 @@ def lu_decomposition(x: Node, *, pivot: bool = True) -> tuple[Node, Node, Node]:
 def lu_solution(
     LU: Node, pivots: Node, B: Node, *, left: bool = True, adjoint: bool = False
 ) -> Node:
-    """x of A · x = B from the results of lu_factor; of x · A = B; with adjoint, of Aᵀ.
+    """Solve A · x = B, x · A = B or, with adjoint, Aᵀ · x = B by the results of lu_factor.
 
     Shapes: LU (*b, n, n), pivots (*b, n), B (*b, n, k) -> (*b, n, k) if left; LU (*b, n, n), pivots
     (*b, n), B (*b, k, n) -> (*b, k, n) if not left
@@ -198,7 +198,7 @@ def lu_solution(
 def solve_ex(
     A: Node, B: Node, *, left: bool = True, check_errors: bool = False
 ) -> tuple[Node, Node]:
-    """solve, and the first pivot that is 0, from 1; 0 where none is.
+    """Result of solve, and the 1-based number of the first pivot that is 0, or 0.
 
     Shapes: A (*b, n, n), B (*b, n, k) -> (*b, n, k), (*b)
 
@@ -223,7 +223,7 @@ def solve_ex(
     spelled="A=x",
 )
 def inv_ex(x: Node, *, check_errors: bool = False) -> tuple[Node, Node]:
-    """The inverse, and the first pivot that is 0, from 1; 0 where none is.
+    """The inverse, and the 1-based number of the first pivot that is 0, or 0.
 
     Shapes: x (*b, n, n) -> (*b, n, n), (*b)
 

@@ -1,6 +1,6 @@
-"""Rows of a table by number, and numbers as rows.
+"""Embedding: look up rows of a table by number, and encode numbers as rows.
 
-Everything that looks up by tensors of positions is in indexing.py.
+Other lookups by index tensors are in indexing.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gnomon.ops.view_parts import part
 
 @op(reference=lambda index, weight, padding_idx=None: weight[index])
 def embedding(index: Node, weight: Node, padding_idx: int | None = None) -> Node:
-    """The rows of a table whose numbers are given; the row padding_idx gets no gradient.
+    """Rows of a table by their indices; the row padding_idx gets no gradient.
 
     Shapes: index (...), weight (v, d) -> (..., d)
 
@@ -56,7 +56,7 @@ MODES = ("sum", "mean", "max")
 
 
 def np_embedding_bag(index: np.ndarray, weight: np.ndarray, **settings: Any):
-    """embedding_bag by numpy, for bags of one size."""
+    """Compute embedding_bag with numpy, for bags of one size."""
     how = {"sum": np.sum, "mean": np.mean, "max": np.max}[settings.get("mode", "mean")]
     return how(weight[index], axis=1)
 
@@ -72,13 +72,13 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Node:
-    """Rows of a table folded bag by bag: their sum, mean or maximum.
+    """The sum, mean or maximum of each bag of table rows.
 
     Shapes: index (b, t), weight (v, d) -> (b, d); index (t), weight (v, d), offsets (b) -> (b -
     include_last_offset, d)
 
-    Bags are the rows of index, or begin at offsets in an index of one axis. A sum may weigh its
-    rows. The row padding_idx counts for nothing, and bags of nothing give 0.
+    Bags are the rows of index or, if it has one axis, begin at offsets. Only a sum takes
+    per_sample_weights. The row padding_idx is left out, and empty bags give 0.
 
     >>> embedding_bag(tensor([0, 1, 2]), tensor([[1.0], [2.0], [4.0]]), tensor([0, 1]), mode="sum")
     Tensor([[1.],
@@ -103,14 +103,14 @@ def embedding_bag(
 
 
 def check_bags(index: Node, offsets: Node | None) -> None:
-    """Refuse bags that are no bags."""
+    """Refuse an index whose shape does not describe bags."""
     if index.rank != (2 if offsets is None else 1):
         wanted = "(bags, size)" if offsets is None else "one axis beside offsets"
         raise ShapeError(f"embedding_bag: index must be {wanted}: got {index.shape}.")
 
 
 def check_weights(index: Node, weight: Node, weights: Node | None, mode: str) -> None:
-    """Refuse weights of rows that do not belong to them."""
+    """Refuse weights of rows whose shape, dtype or mode does not fit."""
     if weights is None:
         return
     if mode != "sum" or weights.shape != index.shape:
@@ -126,7 +126,7 @@ def check_weights(index: Node, weight: Node, weights: Node | None, mode: str) ->
 
 
 def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
-    """Rows (bags, size, width) folded."""
+    """Fold rows (bags, size, width) over each bag, by a mode."""
     if mode == "max":
         highest = fold("max", rows, (1,), False)
         if counted is None:
@@ -141,7 +141,7 @@ def of_equal_bags(rows: Node, counted: Node | None, mode: str) -> Node:
 
 
 def bags_of(size: int, offsets: Node, count: int) -> Node:
-    """The bag of each of so many positions: how many bags have begun."""
+    """The bag of each of `size` positions, by counting the bags that have begun."""
     ones = expand(constant(offsets.arena, 1, int64), offsets.shape)
     begun = scatter("add", "x,x->y", ones, offsets, size + 1)
     bags = cumsum(part(begun, 0, 0, size), 0) - 1
@@ -149,7 +149,7 @@ def bags_of(size: int, offsets: Node, count: int) -> Node:
 
 
 def of_bags(rows: Node, counted: Node | None, bags: Node, count: int, mode: str) -> Node:
-    """Rows (positions, width) folded by their bags."""
+    """Fold rows (positions, width) by their bags, by a mode."""
     if mode == "max" and rows.shape[0]:
         return highest_of_bags(rows, counted, bags, count)
     total = scatter("add", "xz,x->yz", rows, bags, count)
@@ -161,7 +161,7 @@ def of_bags(rows: Node, counted: Node | None, bags: Node, count: int, mode: str)
 
 
 def highest_of_bags(rows: Node, counted: Node | None, bags: Node, count: int) -> Node:
-    """The largest of each column in each bag, by where it stands first; 0 in bags of nothing."""
+    """The largest element of each column in each bag, the first of equal ones; 0 in empty bags."""
     fixed, last = rows.arena.node("detach", (rows,)), rows.shape[0]
     best = gather("yz,x->xz", scatter("max", "xz,x->yz", fixed, bags, count), bags)
     won = elementwise("or", elementwise("eq", fixed, best), elementwise("isnan", fixed))
@@ -173,14 +173,14 @@ def highest_of_bags(rows: Node, counted: Node | None, bags: Node, count: int) ->
 
 
 def shared_out(total: Node, count: Node) -> Node:
-    """Sums divided by how many there were, one at least."""
+    """Sums divided by their counts, by at least 1."""
     some = elementwise("maximum", count, 1)
     return total / cast(reshape(some, (*count.shape, 1)), total.dtype)
 
 
 @op(reference=lambda index, num_classes: np.eye(num_classes, dtype=np.int64)[index])
 def one_hot(index: Node, num_classes: int) -> Node:
-    """1 at each number's place among so many, 0 elsewhere.
+    """Vectors of num_classes elements: 1 at each index, 0 elsewhere.
 
     Shapes: index (...) -> (..., num_classes)
 

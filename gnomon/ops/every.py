@@ -1,6 +1,6 @@
-"""Every file of operations, imported, so that the registry is complete.
+"""Import all files of operations, so that the registry is complete.
 
-Nothing is defined here; who needs all operations by name imports this and reads registry.OPS.
+Nothing is defined here; code that needs all operations by name imports this and reads registry.OPS.
 """
 
 from __future__ import annotations
@@ -67,4 +67,4 @@ FILES = (
     *(linear_cross_entropy,),
     *(convolution, pooling, adaptive_pooling, images, grids),
 )
-"""In the order in which a reader would want them."""
+"""The files of operations, in an order for readers."""

@@ -1,8 +1,8 @@
-"""External operations: their values are computed outside of programs, by a function of a user's.
+"""External operations: values are computed outside of programs, by a function of the user.
 
-A node names its operation by a key, and holds the arguments that are no tensors as text. What
-computes it is looked up when it runs, so that programs can be kept on disk. How users declare one
-is in gnomon/library.
+A node names its operation by a key, and holds the arguments that are no tensors as text. The
+function is looked up when the node runs, so that programs can be kept on disk. Users declare one
+through gnomon/library.
 """
 
 from __future__ import annotations
@@ -27,26 +27,25 @@ __all__ = [
 ]
 
 Kinds = tuple[tuple[Shape, DType], ...]
-"""Shape and dtype of each result."""
+"""The shape and dtype of each result."""
 
 
 class ExternalOp(NamedTuple):
-    """An external operation: its name, its function, and its rule for samples."""
+    """An external operation: its name, its function, and its batching rule."""
 
     name: str
     compute: Callable[[str, Sequence[np.ndarray]], list[np.ndarray]]
-    """Gives all results for the arguments that are no tensors, and arrays of its own for the rest.
-    """
+    """The function from arguments as text, and arrays, to the arrays of all results."""
     batched: Callable[[Node, Sequence[Node], Sequence[bool], int], Node] | None = None
-    """A result with an axis of samples in front: given inputs, and which of them have it."""
+    """The batching rule: from a node, new inputs, their flags and a size to the batched result."""
 
 
 EXTERNALS: dict[str, ExternalOp] = {}
-"""Key -> operation. The key changes with everything that programs depend on."""
+"""Key -> operation; the key changes with everything that programs depend on."""
 
 
 def external_of(key: str) -> ExternalOp:
-    """The operation of a key."""
+    """The operation of a key; raises ArgumentError if this process has none."""
     found = EXTERNALS.get(key)
     if found is None:
         name = key.partition("@")[0]
@@ -59,7 +58,7 @@ def external_of(key: str) -> ExternalOp:
 
 @primitive("external")
 class External(Primitive):
-    """One result of a function of a user's."""
+    """One result of a function of the user."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         kinds: Kinds = params["kinds"]
@@ -86,24 +85,24 @@ Letters = tuple[tuple[tuple[str | None, ...], ...], tuple[tuple[str | None, ...]
 def external(
     arena: Arena, inputs: Sequence[Node], key: str, said: str, kinds: Kinds, letters: Letters
 ) -> list[Node]:
-    """Every result of a call."""
+    """Create all results of a call of an external operation."""
     params = {"key": key, "said": said, "kinds": kinds, "letters": letters}
     return [arena.node("external", tuple(inputs), **params, index=k) for k in range(len(kinds))]
 
 
 def call_of(node: Node) -> object:
-    """The key of a call: results of one are computed together."""
+    """A key of a call, whose results are computed together."""
     return node.inputs, node.params["key"], node.params["said"]
 
 
 def results_of(node: Node) -> list[Node]:
-    """Every result of a node's call, also those that nobody reads."""
+    """All results of a node's call, also those that are not read."""
     p = node.params
     return external(node.arena, node.inputs, p["key"], p["said"], p["kinds"], p["letters"])
 
 
 def letters_of(text: str) -> Letters:
-    """The letters of "bi,io->bo".
+    """Parse letters of axes such as "bi,io->bo"; None for "".
 
     >>> letters_of("bi,io->bo")
     ((('b', 'i'), ('i', 'o')), (('b', 'o'),))
@@ -116,7 +115,7 @@ def letters_of(text: str) -> Letters:
 
 
 def parts_of_results(node: Node, axis: int, ranks: int) -> Kinds:
-    """The kinds of a call's results on one rank, where an axis of this one is split."""
+    """The shapes and dtypes of a call's results on one rank, if an axis of this result is split."""
     p = node.params
     _, made = p["letters"]
     letter = made[p["index"]][axis]

@@ -2,7 +2,8 @@
 
 Sources: M. Giles, "An extended collection of matrix derivative results" (2008), and M. Seeger and
 others, "Auto-differentiating linear algebra" (2017). Where a factorization is not unique, and where
-singular values or eigenvalues coincide, a gradient is defined only for what does not depend on it.
+singular values or eigenvalues coincide, a gradient is defined only for results that do not depend
+on the choice.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Gradients = Sequence[Node | None]
 
 
 def matrices(name: str, x: Node, square: bool = False) -> Node:
-    """Matrices of floats in the last two axes, in the dtype in which they are computed."""
+    """Matrices in the dtype in which they are computed; raises for other dtypes and shapes."""
     floats_only(f"linalg.{name}", x)
     if x.rank < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
@@ -40,32 +41,32 @@ def matrices(name: str, x: Node, square: bool = False) -> Node:
 
 
 def columns(x: Node, start: int, stop: int) -> Node:
-    """Some columns of a matrix."""
+    """A range of columns of a matrix."""
     return part(x, x.rank - 1, start, stop)
 
 
 def lines(x: Node, start: int, stop: int) -> Node:
-    """Some rows of a matrix."""
+    """A range of rows of a matrix."""
     return part(x, x.rank - 2, start, stop)
 
 
 def scaled_columns(x: Node, s: Node) -> Node:
-    """x · diag(s)."""
+    """The product x · diag(s)."""
     return x * unsqueeze(s, s.rank - 1)
 
 
 def skew(x: Node) -> Node:
-    """x minus its transpose."""
+    """The difference of x and its transpose."""
     return x - turned(x)
 
 
-def apart(s: Node, rest: float) -> Node:
+def differences(s: Node, rest: float) -> Node:
     """The differences of all pairs of values, column − row; `rest` on the diagonal."""
     return where(on_diagonal(s), rest, unsqueeze(s, s.rank - 1) - unsqueeze(s, s.rank))
 
 
 def on_diagonal(s: Node) -> Node:
-    """Truth values of a square matrix with as many columns as s."""
+    """A boolean square matrix, True on the diagonal, with as many columns as s has values."""
     return eye(s.arena, s.shape[-1], dtype=bool_)
 
 
@@ -75,7 +76,7 @@ def on_diagonal(s: Node) -> Node:
 def triangular_gradient(
     g: Node, y: Node, a: Node, b: Node, upper: bool, unit: bool = False
 ) -> tuple[Node, Node]:
-    """Gradients of a and b in y = solve(a, b), by the transposed triangle (Giles 2008, 2.3.1)."""
+    """The gradients of a and b in y = solve(a, b), for a triangle a (Giles 2008, 2.3.1)."""
     gb = triangular(turned(a), g, upper=not upper, unit=unit)
     keep = triu if upper else tril
     sign = 1 if upper else -1
@@ -84,7 +85,7 @@ def triangular_gradient(
 
 @internal(gradient=triangular_gradient)
 def triangular(a: Node, b: Node, upper: bool, unit: bool = False) -> Node:
-    """x of a · x = b, where a is a triangle; both are matrices of the same batch."""
+    """Solve a · x = b for x, where a is a triangle; both are matrices of the same batch."""
     return called("triangular", a, b, gives=[(b.shape[-2:], b.dtype)], upper=upper, unit=unit)[0]
 
 
@@ -94,7 +95,7 @@ def triangular(a: Node, b: Node, upper: bool, unit: bool = False) -> Node:
 def cholesky_gradient(
     gs: Gradients, ys: Sequence[Node], x: Node, *, upper: bool = False, **_: bool
 ) -> Node:
-    """L⁻ᵀ Φ(Lᵀ g) L⁻¹, made symmetric; Φ takes the lower triangle and half the diagonal."""
+    """The gradient L⁻ᵀ Φ(Lᵀ g) L⁻¹, made symmetric; Φ: the lower triangle, half the diagonal."""
     (gradient,) = [g for g in gs if g is not None]
     low, g = (wide(turned(v) if upper else v) for v in (ys[0], gradient))
     product = matmul(turned(low), g)
@@ -113,11 +114,11 @@ def cholesky_gradient(
     complex="formula",
 )
 def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> tuple[Node, Node]:
-    """The factor of cholesky, and 0 or the order of the first leading minor that is not positive.
+    """Result of cholesky, and the order of the first leading minor that is not positive, or 0.
 
     Shapes: x (*b, n, n) -> (*b, n, n), (*b)
 
-    Where there is no factor it is NaN.
+    The factor is NaN where there is none.
 
     >>> gn.linalg.cholesky_ex(tensor([[1.0, 2.0], [2.0, 1.0]])).info
     Tensor(2, dtype=gnomon.int32)
@@ -131,7 +132,7 @@ def cholesky_ex(x: Node, *, upper: bool = False, check_errors: bool = False) -> 
 
 @op(reference=np.linalg.cholesky, linalg=True, prompt=True, complex="formula")
 def cholesky(x: Node, upper: bool = False) -> Node:
-    """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ.
+    """The lower triangle L of L · Lᵀ = x, for x symmetric positive definite; or the upper one, Lᵀ.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -168,7 +169,7 @@ def orthogonal_gradient(gs: Gradients, ys: Sequence[Node], x: Node, complete: bo
 
 @internal(gradient=orthogonal_gradient)
 def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
-    """The factors Q and R."""
+    """The factors Q and R of a matrix."""
     m, n = x.shape[-2:]
     k = m if complete else min(m, n)
     gives = [((m, k), x.dtype), ((k, n), x.dtype)]
@@ -178,13 +179,13 @@ def orthogonal(x: Node, complete: bool) -> tuple[Node, Node]:
 
 @op(reference=np.linalg.qr, linalg=True, results=("Q", "R"), complex="formula", spelled="A=x")
 def qr(x: Node, mode: str = "reduced") -> tuple[Node, Node]:
-    """Orthonormal columns Q and an upper triangle R of Q · R = x.
+    """Q with orthonormal columns and an upper triangle R such that Q · R = x.
 
     Shapes: x (*b, m, n) -> (*b, m, min(m, n)), (*b, min(m, n), n) if mode == "reduced"; x (*b, m,
     n) -> (*b, m, m), (*b, m, n) if mode == "complete"; x (*b, m, n) -> (0), (*b, min(m, n), n) if
     mode == "r"
 
-    The columns that "complete" adds to a tall matrix's have no gradient.
+    The columns that "complete" adds to Q of a tall matrix have no gradient.
 
     >>> q, r = qr(tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> r
@@ -211,7 +212,7 @@ def svd_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full_matrices: bool
     if gs_ is not None:
         return cast(matmul(scaled_columns(u, gs_), turned(v)), x.dtype)
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
-    gaps = apart(s, 1.0) * where(on_diagonal(s), 1.0, total)
+    gaps = differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     if gu is not None:
         return cast(through_vectors(columns(gu, 0, k), u, s, v, gaps), x.dtype)
     # xᵀ has the same values, and the vectors of the other side
@@ -220,7 +221,7 @@ def svd_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full_matrices: bool
 
 
 def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
-    """(U skew(Uᵀ g)/E S + (g − U Uᵀ g)/S) Vᵀ, where g is the gradient of U."""
+    """The gradient (U skew(Uᵀ g)/E S + (g − U Uᵀ g)/S) Vᵀ, where g is the gradient of U."""
     along = matmul(turned(u), g)
     inner = scaled_columns(skew(along) / gaps, s)
     beside = scaled_columns(g - matmul(u, along), 1.0 / s)
@@ -239,7 +240,7 @@ def through_vectors(g: Node, u: Node, s: Node, v: Node, gaps: Node) -> Node:
     spelled="A=x",
 )
 def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
-    """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest.
+    """U, S and Vᵀ such that U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 descending.
 
     Shapes: x (*b, m, n) -> (*b, m, m), (*b, min(m, n)), (*b, n, n) if full_matrices else (*b, m,
     min(m, n)), (*b, min(m, n)), (*b, min(m, n), n)
@@ -269,7 +270,7 @@ def svd(x: Node, full_matrices: bool = True) -> tuple[Node, Node, Node]:
     spelled="A=x",
 )
 def svdvals(x: Node) -> Node:
-    """Singular values, from the largest.
+    """Singular values, in descending order.
 
     Shapes: x (*b, m, n) -> (*b, min(m, n))
 
@@ -280,9 +281,9 @@ def svdvals(x: Node) -> Node:
 
 
 def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -> Node:
-    """V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E how far eigenvalues are apart (Giles 2008, section 3.1).
+    """The gradient V (diag(g_λ) + Vᵀ g_V / E) Vᵀ, E the differences of eigenvalues (Giles 2008).
 
-    Its symmetric part: a step along it leaves a symmetric matrix symmetric.
+    The gradient is symmetrized: a step along it leaves a symmetric matrix symmetric.
     """
     values, vectors = map(wide, ys)
     if gs[0] is not None:
@@ -290,7 +291,7 @@ def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -
     else:
         (gradient,) = [g for g in gs if g is not None]
         product = matmul(turned(vectors), wide(gradient))
-        inner = matmul(vectors, (product - turned(product)) / (2.0 * apart(values, np.inf)))
+        inner = matmul(vectors, (product - turned(product)) / (2.0 * differences(values, np.inf)))
     return cast(matmul(inner, turned(vectors)), x.dtype)
 
 
@@ -304,11 +305,11 @@ def eigh_gradient(gs: Gradients, ys: Sequence[Node], x: Node, UPLO: str = "L") -
     complex="formula",
 )
 def eigh(x: Node, UPLO: str = "L") -> tuple[Node, Node]:
-    """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns.
+    """Eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns.
 
     Shapes: x (*b, n, n) -> (*b, n), (*b, n, n)
 
-    Only the lower triangle is read, or the upper one.
+    Only the lower triangle is read, or with UPLO="U" the upper one.
 
     >>> gn.linalg.eigh(tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
     Tensor([1., 3.])
@@ -320,13 +321,13 @@ def eigh(x: Node, UPLO: str = "L") -> tuple[Node, Node]:
 
 
 def is_lower(triangle: str) -> bool:
-    """Whether a triangle is the lower one."""
+    """Whether a triangle, "L" or "U", is the lower one."""
     return choice("linalg.eigh", "UPLO", triangle.upper(), ("L", "U")) == "L"
 
 
 @op(reference=np.linalg.eigvalsh, linalg=True, alone=True, prompt=True, complex="formula")
 def eigvalsh(x: Node, UPLO: str = "L") -> Node:
-    """Eigenvalues of a symmetric matrix, from the smallest.
+    """Eigenvalues of a symmetric matrix, in ascending order.
 
     Shapes: x (*b, n, n) -> (*b, n)
 

@@ -1,7 +1,7 @@
-"""Whether the arguments of a call are what an operation's function says that it takes.
+"""Explain failed calls: check arguments against the annotations of an operation's function.
 
-Nobody asks before something has gone wrong: a call that works pays nothing. What a number must lie
-between is said by the operations themselves.
+It runs only after an error: a call that works pays nothing. Bounds of numbers are checked by the
+operations themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALIASES = {
     "Pairs": "int | Sequence[int | Sequence[int]]",
     "Correction": "int | float",
 }
-"""Names of kinds, and what they stand for."""
+"""Name of a kind in annotations -> the kinds that it stands for."""
 ATOMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Tensor": (lambda v: hasattr(v, "_storage"), "a tensor"),
     "Node": (lambda v: isinstance(v, Node), "a tensor"),
@@ -39,7 +39,7 @@ MOST_SHOWN = 60
 
 
 def alternatives(kind: str) -> list[str]:
-    """The kinds that a kind leaves a choice between, brackets kept together.
+    """The alternatives that an annotation lists, with brackets kept together.
 
     >>> alternatives("int | Sequence[int | None]")
     ['int', 'Sequence[int | None]']
@@ -54,7 +54,7 @@ def alternatives(kind: str) -> list[str]:
 
 
 def is_of(value: Any, kind: str) -> bool:
-    """Whether a value is of a kind; every value is of a kind that nobody knows."""
+    """Whether a value fits an annotation; unknown kinds fit every value."""
     return any(is_one(value, each) for each in alternatives(kind))
 
 
@@ -71,7 +71,7 @@ def is_one(value: Any, kind: str) -> bool:
 
 
 def in_words(kind: str) -> str:
-    """A kind in words.
+    """An annotation in words.
 
     >>> in_words("int | Sequence[int] | None")
     'an integer or several or None'
@@ -84,7 +84,7 @@ def in_words(kind: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """An argument in few words."""
+    """A short text of an argument for messages."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"a tensor {tuple(value.shape)} of {value.dtype.name}"
     if isinstance(value, LISTS):
@@ -101,7 +101,7 @@ def refuse(
     kwargs: Mapping[str, Any],
     cause: Exception,
 ) -> NoReturn:
-    """Raise for what went wrong with a call: for its first argument of a wrong kind, if any."""
+    """Raise the error of a failed call: about its first argument of a wrong kind, if any."""
     if isinstance(cause, GnomonError):
         raise cause
     signature = inspect.signature(function)
@@ -124,7 +124,7 @@ def refuse(
 
 
 def refuse_numbers(name: str, function: Callable[..., Any], args: Sequence[Any]) -> None:
-    """Refuse a number, which would broadcast like one, where a tensor must be."""
+    """Refuse a number as argument where a tensor is required, since it would broadcast."""
     kinds = function.__annotations__
     for word, value in zip(function.__code__.co_varnames, args, strict=False):
         if kinds.get(word) == "Node" and isinstance(value, (bool, int, float, complex)):

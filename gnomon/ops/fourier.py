@@ -1,7 +1,7 @@
 """Fourier transforms, computed outside of programs by numpy's pocketfft, and their gradients.
 
-Complex numbers are pairs of real ones in a last axis. Axes that are transformed stand behind all
-others: gnomon/tensor/fft.py brings them there.
+Complex numbers are pairs of real ones in a last axis. Transformed axes come last;
+gnomon/tensor/fft.py moves them there.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from gnomon.ops.scans import LETTERS
 __all__ = ["OPPOSITE", "fourier", "fourier_of_real", "fourier_to_real"]
 
 OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
-"""Where the scale is that belongs to the transform in the other direction."""
+"""The norm that scales a transform as this one scales the transform in the other direction."""
 
 
 def routine(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """Declare a transform as an external operation, whose words are numbers and texts."""
+    """Declare a transform as an external operation, with its keywords as text."""
     name = f"fft.{compute.__name__}"
 
     def run(said: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -39,38 +39,38 @@ def routine(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 def as_numbers(pairs: np.ndarray) -> np.ndarray:
-    """Pairs in the last axis as complex numbers."""
+    """Complex numbers from pairs in the last axis."""
     kind = np.complex64 if pairs.dtype == np.float32 else np.complex128
     return np.ascontiguousarray(pairs).view(kind)[..., 0]
 
 
 def as_pairs(numbers: np.ndarray) -> np.ndarray:
-    """Complex numbers as pairs in a last axis."""
+    """Pairs in a last axis from complex numbers."""
     kind = np.float32 if numbers.dtype == np.complex64 else np.float64
     return np.ascontiguousarray(numbers)[..., None].view(kind)
 
 
 @routine
 def whole(x: np.ndarray, axes: int, forward: bool, norm: Any) -> np.ndarray:
-    """Complex numbers to complex numbers, along the last axes."""
+    """The transform of complex numbers along the last axes."""
     function = np.fft.fftn if forward else np.fft.ifftn
     return as_pairs(function(as_numbers(x), axes=range(-axes, 0), norm=norm))
 
 
 @routine
 def half(x: np.ndarray, norm: Any) -> np.ndarray:
-    """Real numbers to the first half of their transform."""
+    """The first half of the transform of real numbers."""
     return as_pairs(np.fft.rfft(x, norm=norm))
 
 
 @routine
 def back(x: np.ndarray, size: int, norm: Any) -> np.ndarray:
-    """The first half of a transform to real numbers."""
+    """The real numbers whose transform has this first half."""
     return np.fft.irfft(as_numbers(x), size, norm=norm)
 
 
 def called(name: str, x: Node, inner: int, gives: Shape, **words: Any) -> Node:
-    """The result of a routine: `inner` axes are its own, those before them are batches."""
+    """Call a routine on the last `inner` axes, with all axes before them as batches."""
     batch = x.shape[: x.rank - inner]
     own = tuple(LETTERS[: len(batch)])
     letters = ((*own, *[None] * inner),), ((*own, *[None] * len(gives)),)
@@ -79,7 +79,7 @@ def called(name: str, x: Node, inner: int, gives: Shape, **words: Any) -> Node:
 
 
 def fourier_gradient(g: Node, y: Node, x: Node, axes: int, forward: bool, norm: str) -> Node:
-    """The transform in the other direction, without its scale."""
+    """The gradient of a transform: the transform in the other direction, without its scale."""
     return fourier(g, axes, not forward, OPPOSITE[norm])
 
 
@@ -91,7 +91,7 @@ def fourier(x: Node, axes: int, forward: bool, norm: str) -> Node:
 
 
 def middle(x: Node, size: int, scale: float) -> Node:
-    """Half a transform with all numbers scaled whose conjugates are in the other half."""
+    """Scale those numbers of half a transform whose conjugates are in the other half."""
     places = arange(x.arena, 0, x.shape[-2], 1, x.dtype)
     first, last = elementwise("eq", places, 0), elementwise("eq", places, size / 2)
     weights = cast(elementwise("or", first, last), x.dtype) * (1 - scale) + scale
@@ -99,7 +99,7 @@ def middle(x: Node, size: int, scale: float) -> Node:
 
 
 def half_gradient(g: Node, y: Node, x: Node, norm: str) -> Node:
-    """Back to real numbers: what stands for two has half of each."""
+    """The gradient of `fourier_of_real`: elements that represent two conjugates count half."""
     size = x.shape[-1]
     return fourier_to_real(middle(g, size, 0.5), size, OPPOSITE[norm])
 
@@ -111,11 +111,11 @@ def fourier_of_real(x: Node, norm: str) -> Node:
 
 
 def back_gradient(g: Node, y: Node, x: Node, size: int, norm: str) -> Node:
-    """The transform of real numbers, in which one number stands for two."""
+    """The gradient of `fourier_to_real`: elements that represent two conjugates count twice."""
     return middle(fourier_of_real(g, OPPOSITE[norm]), size, 2.0)
 
 
 @internal(gradient=back_gradient)
 def fourier_to_real(x: Node, size: int, norm: str) -> Node:
-    """The real numbers of which x is the first half of the transform."""
+    """The real numbers whose transform has the first half x."""
     return called("back", x, 2, (size,), size=size, norm=norm)

@@ -1,7 +1,7 @@
-"""Images read at places that a tensor says: grid_sample, and the grids of affine maps.
+"""Images sampled at given positions: grid_sample, and the grids of affine maps.
 
-A place between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
-the gradient of the image is a scatter, and that of the places follows from the weights.
+A value between pixels is a weighted sum of its neighbours; each neighbour is one lookup, so that
+the gradient of the image is a scatter, and that of the coordinates follows from the weights.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Node:
-    """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first.
+    """Sample x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], last coordinate first.
 
     Shapes: x (n, c, *s), grid (n, *p, len(s)) -> (n, c, *p)
 
-    mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images. Places
-    outside read "zeros", the "border", or the "reflection".
+    mode: "bilinear" (also between eight neighbours), "nearest", or "bicubic" for images.
+    padding_mode: outside, "zeros", the "border" value, or the "reflection" are read.
 
     The sampler of Jaderberg et al. 2015, arXiv:1506.02025.
 
@@ -81,7 +81,7 @@ def grid_sample(
 
 
 def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
-    """The neighbours of places along one axis, and their weights."""
+    """The neighbours of positions along one axis, with their weights."""
     if mode == "nearest":
         return [(elementwise("round", place), None)]
     below = elementwise("floor", place)
@@ -92,7 +92,7 @@ def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
 
 
 def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
-    """Places moved inside, unless zeros are outside."""
+    """Positions moved inside by a padding mode; "zeros" moves none."""
     if padding_mode == "zeros":
         return place
     if padding_mode == "reflection":
@@ -101,7 +101,7 @@ def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
 
 
 def reflected(place: Node, low: float, span: float) -> Node:
-    """Places thrown back at both ends of [low, low + span]."""
+    """Positions reflected at both ends of [low, low + span]."""
     if span == 0:
         return place * 0.0
     away = elementwise("abs", place - low)
@@ -113,7 +113,7 @@ def reflected(place: Node, low: float, span: float) -> Node:
 
 
 def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool) -> Node:
-    """The elements of x at whole places, 0 outside."""
+    """The elements of x at integer positions; outside as the padding mode says."""
     flat, outside = None, None
     for size, place in zip(x.shape[2:], places, strict=True):
         place = settled(place, size, padding_mode, corners)
@@ -133,7 +133,7 @@ def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool)
 
 @op(functional=True)
 def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = None) -> Node:
-    """The places that affine maps send the places of an image (n, c, h, w), or volume, to.
+    """A grid for grid_sample: affine maps applied to the coordinates of an image or volume.
 
     Shapes: theta (n, k, k + 1) -> (n, *p, k); p = size[2:]
 
@@ -155,7 +155,7 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
     total = None
     names = "hwd"[:count]
     for k, n in enumerate(sizes):
-        line = along(theta, n, bool(align_corners))
+        line = pixel_coordinates(theta, n, bool(align_corners))
         part = contract(f"nj,{names[k]}->n{names[k]}j", select(theta, -1, count - 1 - k), line)
         along_axis = tuple(n if axis == k else 1 for axis, _ in enumerate(sizes))
         part = reshape(part, (theta.shape[0], *along_axis, count))
@@ -165,8 +165,8 @@ def affine_grid(theta: Node, size: Sequence[int], align_corners: bool | None = N
     return expand(moved, (theta.shape[0], *sizes, count))
 
 
-def along(theta: Node, size: int, corners: bool) -> Node:
-    """The coordinates of an axis from −1 to 1: of its ends, or of its pixels' middles."""
+def pixel_coordinates(theta: Node, size: int, corners: bool) -> Node:
+    """Pixel coordinates along an axis; −1 and 1 are the outer pixels' centres, or their edges."""
     count = cast(theta.arena.node("iota", (), size=size, dtype=int64), theta.dtype)
     if corners:
         return count * (2 / (size - 1)) - 1.0 if size > 1 else count * 0.0

@@ -1,6 +1,6 @@
-"""Folds over the ranks of a process group by PyTorch's names: what each is made of.
+"""Folds over the ranks of a process group, by PyTorch's names.
 
-Sums and products of narrow floats are taken in float32 and rounded once.
+Sums and products of narrow floats are computed in float32 and rounded once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Made = TypeVar("Made")
 
 
 class Reduction(NamedTuple):
-    """A fold over ranks: its name, the monoid, and what each rank multiplies its part by."""
+    """A fold over ranks: its name, the monoid, and the factor of each rank's part."""
 
     name: str
     monoid: str
@@ -56,11 +56,11 @@ FOLDS = {
         *(ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR, ReduceOp.PREMUL_SUM(2.0)),
     )
 }
-"""Every fold by its name, of PREMUL_SUM one."""
+"""Name -> fold; of PREMUL_SUM one instance."""
 
 
 def refusal_of(op: Reduction, dtype: DType) -> str:
-    """Why a fold is not for a dtype; empty where it is."""
+    """The reason why a fold does not support a dtype; empty if it does."""
     if dtype.bits == 8 and dtype.is_floating_point:
         return "eight bits are only moved. Cast to bfloat16"
     if op.monoid.startswith("bits") and dtype.is_floating_point:
@@ -73,11 +73,11 @@ def refusal_of(op: Reduction, dtype: DType) -> str:
 
 
 OF_BOOLS = {"min": "and", "mul": "and", "bits_and": "and", "max": "or", "bits_or": "or"}
-"""Monoid -> the one that does the same with truth values."""
+"""Monoid -> the equivalent one of booleans."""
 
 
 def scaled(x: Node, op: Reduction, fold: Callable[[Node, str], Made]) -> Made:
-    """fold(x, monoid) with what the reduction does before it."""
+    """Apply fold(x, monoid) to x times the reduction's factor, if it has one."""
     if op.factor is not None:
         x = elementwise("mul", x, expand(constant(x.arena, op.factor, x.dtype), x.shape))
     return fold(x, OF_BOOLS.get(op.monoid, op.monoid) if x.dtype is bool_ else op.monoid)

@@ -1,9 +1,9 @@
-"""Products of groups of rows with matrices of their own: what experts and other routed layers need.
+"""Grouped products: runs of rows, each times a matrix of its own, as for experts.
 
-Groups are runs of one axis, given by the positions at which they end: numbers that are known only
-when a program runs. The regions `grouped_rows` and `grouped_steps` are what a hand-written kernel
-claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply everything with everything,
-are the definition. Who belongs to which group is not decided here.
+Groups are runs along one axis, given by their end positions, which are known only at run time. A
+hand-written kernel claims the regions `grouped_rows` and `grouped_steps`
+(gnomon/codegen/kernels/grouped.py); their bodies, which multiply all pairs, are the definition. The
+assignment to groups is not made here.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
 
 Op = Callable[[Node, Node, Node], Node]
-"""A product of two operands by groups, which end at the third."""
+"""A product of two operands by groups, which end at positions in the third."""
 
 
 def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
-    """grouped_rows by numpy."""
+    """Compute grouped_rows with numpy."""
     y = np.zeros((len(x), mats.shape[2]), np.result_type(x, mats))
     for group, (low, high) in enumerate(runs_of(ends[:, -1:])):
         y[low:high] = x[low:high] @ mats[group]
@@ -40,14 +40,14 @@ def np_grouped_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray):
 
 
 def np_grouped_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray):
-    """grouped_steps by numpy."""
+    """Compute grouped_steps with numpy."""
     parts = [x[:, low:high] @ y[low:high] for low, high in runs_of(ends)]
     shape = (*ends.shape, x.shape[0], y.shape[1])
     return np.reshape(parts, shape).sum(1) if parts else np.zeros((0, *shape[2:]), x.dtype)
 
 
 def np_grouped_mm(mat_a: np.ndarray, mat_b: np.ndarray, offs: np.ndarray | None = None):
-    """grouped_mm by numpy."""
+    """Compute grouped_mm with numpy."""
     if offs is None:
         return mat_a @ mat_b
     ends = np.reshape(offs, (len(offs), -1))
@@ -59,26 +59,26 @@ def np_grouped_mm(mat_a: np.ndarray, mat_b: np.ndarray, offs: np.ndarray | None 
 
 
 def runs_of(ends: np.ndarray) -> list[tuple[int, int]]:
-    """The bounds of runs, from where each ends."""
+    """The bounds of runs, from their ends."""
     flat = [int(end) for end in ends.reshape(-1)]
     return list(zip([0, *flat[:-1]], flat, strict=True))
 
 
 @op(reference=np_grouped_mm)
 def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
-    """Products of matrices, one per group; groups are runs of an axis that end at offs.
+    """One matrix product per group; groups are runs along an axis that end at offs.
 
     Shapes: mat_a (t, k), mat_b (g, k, n), offs (g) -> (t, n); mat_a (g, m, k), mat_b (k, t), offs
     (g) -> (m, t); mat_a (m, t), mat_b (t, n), offs (g, *l) -> (g, m, n); mat_a (g, m, k), mat_b (g,
     k, n) -> (g, m, n)
 
-    A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n): its
-    columns are. Two matrices: the summed axis is, and the result is a stack. Two stacks have no
-    offs. What no group holds gives 0.
+    A matrix and a stack (g, k, n): rows of the matrix are grouped. A stack and a matrix (k, n):
+    columns of the matrix are grouped. Two matrices: the summed axis is grouped, and the result is a
+    stack. Two stacks have no offs. Rows or columns of no group give 0.
 
-    offs (g, l) says where l runs of each group end, l a power of two: sums over a group are taken
-    run by run and then by a tree, so that they do not depend on who else is in the group when runs
-    are blocks of tokens.
+    offs (g, l) gives the ends of l runs of each group, l a power of two: sums over a group are
+    computed run by run and then by a tree, so that they do not depend on the group's other members
+    when runs are blocks of tokens.
 
     >>> grouped_mm(ones(3, 1), tensor([[[1.0]], [[10.0]]]), tensor([2, 3]))
     Tensor([[ 1.],
@@ -87,7 +87,7 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     """
     mat_a, mat_b = alike("grouped_mm", mat_a, mat_b)
     ranks = mat_a.rank, mat_b.rank
-    check(mat_a, mat_b, offs)
+    check_grouped(mat_a, mat_b, offs)
     if offs is None:
         return bmm(mat_a, mat_b)
     ends = reshape(cast(offs, int64), (offs.shape[0], offs.size // max(offs.shape[0], 1) or 1))
@@ -102,8 +102,8 @@ def grouped_mm(mat_a: Node, mat_b: Node, offs: Node | None = None) -> Node:
     return cast(y, mat_a.dtype)
 
 
-def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
-    """Raise an error where ranks, sizes or offsets do not describe groups."""
+def check_grouped(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
+    """Refuse ranks, sizes or offsets that do not describe groups."""
     floats_only("grouped_mm", mat_a, mat_b)
     ranks, shapes = (mat_a.rank, mat_b.rank), f"got {mat_a.shape} and {mat_b.shape}"
     if not {*ranks} <= {2, 3}:
@@ -127,7 +127,7 @@ def check(mat_a: Node, mat_b: Node, offs: Node | None) -> None:
 
 
 def turned(x: Node) -> Node:
-    """The last two axes exchanged."""
+    """x with its last two axes exchanged."""
     return permute(x, (*range(x.rank - 2), x.rank - 1, x.rank - 2))
 
 
@@ -135,7 +135,7 @@ def turned(x: Node) -> Node:
 
 
 def gradients_of_rows(rows: Op, steps: Op, g: Node, x: Node, mats: Node, ends: Node):
-    """Gradients of a product of rows: of its rows again by rows, of its matrices by steps."""
+    """The gradients of a product of rows: of the rows by rows, of the matrices by steps."""
     g = narrow_gradient(g, x)
     gradient = rows(g, cast(turned(mats), g.dtype), ends)
     of_mats = steps(cast(turned(x), g.dtype), g, ends)
@@ -143,7 +143,7 @@ def gradients_of_rows(rows: Op, steps: Op, g: Node, x: Node, mats: Node, ends: N
 
 
 def gradients_of_steps(rows: Op, g: Node, x: Node, y: Node, ends: Node):
-    """Gradients of a product of steps, both by rows."""
+    """The gradients of a product of steps, both by rows."""
     g = narrow_gradient(g, x)
     left = turned(rows(cast(y, g.dtype), turned(g), ends))
     right = rows(cast(turned(x), g.dtype), g, ends)
@@ -151,17 +151,17 @@ def gradients_of_steps(rows: Op, g: Node, x: Node, y: Node, ends: Node):
 
 
 def rows_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of grouped_rows."""
+    """The gradients of grouped_rows."""
     return gradients_of_rows(grouped_rows, grouped_steps, g, *operands)
 
 
 def steps_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of grouped_steps."""
+    """The gradients of grouped_steps."""
     return gradients_of_steps(grouped_rows, g, *operands)
 
 
 def narrow_gradient(g: Node, x: Node) -> Node:
-    """A gradient that was only widened, as narrow as the factor it meets."""
+    """A gradient cast back to the dtype of its factor, if it was only widened from that."""
     return before_widening(g, x.dtype)
 
 
@@ -171,7 +171,7 @@ def narrow_gradient(g: Node, x: Node) -> Node:
     claim=Claim("grouped_rows", (2, 3), floats=False, sums=True, counted=Counted(0, 0, 2)),
 )
 def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows.
+    """Multiply each row by the matrix of its group, a run of rows, in the dtype of sums.
 
     Shapes: x (t, k), mats (g, k, n), ends (g, l) -> (t, n)
 
@@ -187,7 +187,7 @@ def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
     first, last = bounds_of(ends)
     every = contract("tk,gkn->tgn", x, mats, accumulator(x.dtype))
     places = reshape(count_up(x.arena, x.shape[0]), (x.shape[0], 1))
-    in_run = inside(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
+    in_run = inside_runs(places, reshape(first, (1, first.size)), reshape(last, (1, last.size)))
     mine = reduce("or", reshape(in_run, (x.shape[0], ends.shape[0], runs)), (2,))
     number = reshape(count_up(x.arena, ends.shape[0]), (1, ends.shape[0]))
     group = reduce("max", where(mine, number, 0), (1,))
@@ -200,7 +200,7 @@ def grouped_rows(x: Node, mats: Node, ends: Node) -> Node:
     claim=Claim("grouped_steps", (2, 3), floats=False),
 )
 def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
-    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+    """The product over each group's steps, in the dtype of sums; 0 for an empty group.
 
     Shapes: x (m, t), y (t, n), ends (g, l) -> (g, m, n)
 
@@ -214,7 +214,7 @@ def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
     first, last = (reshape(v, (ends.size, 1)) for v in bounds_of(ends))
     # every run from its own beginning, since products may go in pairs from there
     places = first + reshape(count_up(x.arena, steps), (1, steps))
-    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    mine, shown = inside_runs(places, first, last), elementwise("minimum", places, steps - 1)
     left = where(unsqueeze(mine, 0), gather("ms,rt->mrt", x, shown), -0.0)
     right = where(unsqueeze(mine, 2), gather("sn,rt->rtn", y, shown), 0.0)
     sums = x.arena.node("contract", (left, right), spec="mrt,rtn->rmn", leaves=(1,), dtype=wide)
@@ -227,16 +227,16 @@ def grouped_steps(x: Node, y: Node, ends: Node) -> Node:
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """The beginning and end of each run, whatever the groups."""
+    """The first and last position of each run, of all groups."""
     last = reshape(ends, (ends.size,))
     return cat([count_up(ends.arena, 1), part(last, 0, 0, max(ends.size - 1, 0))], 0), last
 
 
 def count_up(arena: Arena, size: int) -> Node:
-    """0, 1, 2, ..."""
+    """The integers 0, 1, 2, ... below `size`."""
     return arena.node("iota", (), size=size, dtype=int64)
 
 
-def inside(places: Node, first: Node, last: Node) -> Node:
-    """Whether places lie in runs."""
+def inside_runs(places: Node, first: Node, last: Node) -> Node:
+    """A mask of the positions that are inside of runs."""
     return elementwise("and", elementwise("ge", places, first), elementwise("lt", places, last))

@@ -1,4 +1,4 @@
-"""Histories: values with the history of others, whose gradient these take, or none of it."""
+"""Values that take their gradients' path from another value, or none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["has_other_history", "rewritten", "unmoved"]
 
 
 def passed_to_the_old(g: Node | None, y: Node, old: Node, new: Node) -> tuple[Node | None, None]:
-    """The gradient, unchanged, of what stood there before."""
+    """The gradient of `rewritten`: it passes to the old value unchanged."""
     return g, None
 
 
@@ -22,18 +22,18 @@ def rewritten(old: Node, new: Node) -> Node:
 
 
 def zero_to_the_other(g: Node, _: Node, value: Node, x: Node) -> tuple[Node, Node]:
-    """The gradient of a value that does not follow x: for x 0, not nothing."""
+    """The gradient of `follows_no_more`: 0 for x, in place of none."""
     return g, expand(constant(x.arena, 0, x.dtype), x.shape)
 
 
 @internal(gradient=zero_to_the_other)
 def follows_no_more(value: Node, x: Node) -> Node:
-    """The value, which was made of x and moves with it nowhere."""
+    """The value as a result that depends on x with gradient 0."""
     return value.arena.node("detach", (value,))
 
 
 def unmoved(value: Node, *of: object) -> Node:
-    """A value that was made of floats and moves with none of them: their gradients are 0."""
+    """The value as a result that depends on all floats of `of` with gradient 0."""
     for x in of:
         if isinstance(x, Node) and x.dtype.is_floating_point:
             value = follows_no_more(value, x)
@@ -41,5 +41,5 @@ def unmoved(value: Node, *of: object) -> Node:
 
 
 def has_other_history(node: Node) -> bool:
-    """Whether a node is the result of such a write."""
+    """Whether a node is the result of `rewritten`."""
     return node.op == "region" and node.params["name"] == rewritten.__name__

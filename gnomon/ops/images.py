@@ -1,7 +1,7 @@
-"""Images resized and rearranged: interpolation, pixels into channels, patches into columns.
+"""Resize and rearrange images: interpolation, pixels to channels, patches to columns.
 
-Resizing between neighbours is a contraction with a small matrix of weights, axis by axis, so that
-its gradient is one too.
+Linear resizing is a contraction with a small matrix of weights, axis by axis, and so is its
+gradient.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from gnomon.ops.windows import add_stretches, all_stretches, check_reach, check_
 
 Numbers = int | Sequence[int]
 EXACT = 1 << 16
-"""Parts of a factor up to which its product with a size is exact."""
+"""The largest numerator and denominator of a factor whose product with a size is exact."""
 MODES = ("nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area")
 OF_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
-"""Modes, and the axes that each is for."""
+"""Mode -> the number of spatial axes that it is for."""
 CUBIC, SOFT = -0.75, -0.5
-"""The slope of the cubic kernel at distance 1; of the one that avoids aliases."""
+"""The cubic kernel's derivative at distance 1, without antialiasing and with it."""
 SMOOTH = {"bilinear": 1.0, "bicubic": 2.0}
-"""Modes that can avoid aliases, and how far their kernels reach."""
+"""Mode that supports antialiasing -> the reach of its kernel."""
 
 
 @op(functional=("interpolate", "upsample"))
@@ -51,14 +51,14 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Node:
-    """x (n, c, ...) resized over its last axes, to sizes or by factors.
+    """Resize x (n, c, ...) along its last axes, to sizes or by factors.
 
     Shapes: x (n, c, *s) -> (n, c, *size) if scale_factor is None else (n, c, *p); p = s *
     scale_factor // 1
 
     mode: "nearest", "nearest-exact", "linear" and its relatives, "bicubic", or "area".
-    antialias: smaller images mix all that a pixel covers. Bytes are mixed in float32 along
-    each axis and rounded; other integers have nearest pixels alone.
+    antialias: when shrinking, each pixel mixes all that it covers. Bytes are mixed in float32 along
+    each axis and rounded; other integers have the nearest modes alone.
 
     >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
     Tensor([[[1., 1., 2., 2.]]])
@@ -107,9 +107,9 @@ def resized_axes(
     settings: tuple[Any, ...],
     is_bytes: bool,
 ) -> Node:
-    """An image resized along each of its axes; bytes along the last one first, each result rounded.
+    """Resize an image along each axis; bytes are rounded after each, from the last axis on.
 
-    Both are PyTorch's: it rounds bytes after every axis, so that their order matters.
+    Both follow PyTorch, which rounds bytes after every axis, so that their order matters.
     """
     axes = range(len(sizes))
     for k in reversed(axes) if is_bytes else axes:
@@ -126,7 +126,7 @@ def rounded_to_bytes(x: Node) -> Node:
 def asked_sizes(
     old: Sequence[int], size: Numbers | None, scale_factor: float | Sequence[float] | None
 ) -> tuple[tuple[int, ...], Sequence[float | None]]:
-    """The sizes of axes, and the factors that were given for them."""
+    """The new sizes of axes, and the factors that were given for them, or None."""
     count = len(old)
     if scale_factor is None:
         return repeated("interpolate", size, count, "size", 1), (None,) * count
@@ -142,12 +142,12 @@ def asked_sizes(
 
 
 def is_one(value: object) -> bool:
-    """Whether a factor is one number."""
+    """Whether a factor is a single number."""
     return isinstance(value, int | float)
 
 
 def scaled(n: int, factor: float) -> int:
-    """A size times a factor, rounded down; one like 2 or 0.5 leaves a size that varies one.
+    """A size times a factor, rounded down; symbolic sizes stay symbolic for simple factors.
 
     >>> scaled(7, 2.0), scaled(7, 0.5), scaled(3, 1 / 3)
     (14, 3, 1)
@@ -165,7 +165,7 @@ def resized(
     corners: bool,
     antialias: bool = False,
 ) -> Node:
-    """One axis resized."""
+    """Resize one axis by a mode."""
     old = x.shape[axis]
     # a factor that was given counts, even where the size was rounded
     scale = sym_float.ratio(old, size) if factor is None else 1 / factor
@@ -192,9 +192,9 @@ def resized(
 
 
 def covered(center: Node, old: int, scale: float, mode: str) -> Node:
-    """The matrix (new, old) of weights by distance from centers, where pixels are so much larger.
+    """The antialiasing weights (new, old) of pixels by their distance from the new centers.
 
-    A kernel's reach grows with the scale, and its weights add up to 1.
+    A kernel's support grows with the scale, and its weights are normalized to a sum of 1.
     """
     wider = scale if scale >= 1 else 1.0
     center, reach = unsqueeze(center, 1), SMOOTH[mode] * wider
@@ -209,7 +209,7 @@ def covered(center: Node, old: int, scale: float, mode: str) -> Node:
 
 
 def softer(away: Node) -> Node:
-    """The cubic kernel of other programs, whose slope at distance 1 is -0.5."""
+    """The cubic kernel with derivative −0.5 at distance 1, which antialiasing uses."""
     near = (away * (SOFT + 2) - (SOFT + 3)) * away * away + 1.0
     far = (((away - 5.0) * away + 8.0) * away - 4.0) * SOFT
     reached = where(elementwise("lt", away, 2.0), far, 0.0)
@@ -217,24 +217,24 @@ def softer(away: Node) -> Node:
 
 
 def nearest(x: Node, axis: int, size: int, scale: float, offset: float) -> Node:
-    """Every place takes the old one below it."""
+    """Resize an axis by nearest neighbours: each new element is the old one below it."""
     place = elementwise("floor", (iota(x, size, float64) + offset) * scale)
     index = cast(elementwise("minimum", place, x.shape[axis] - 1), int64)
     return rows(x, axis, index)
 
 
 def iota(x: Node, size: int, dtype: DType) -> Node:
-    """0, 1, 2, ..."""
+    """The integers 0, 1, 2, ... below `size`."""
     return x.arena.node("iota", (), size=size, dtype=dtype)
 
 
 def linear_taps(share: Node) -> list[tuple[int, Node]]:
-    """Weights of the neighbours below and above."""
+    """The steps to the neighbours below and above, with their linear weights."""
     return [(0, 1.0 - share), (1, share)]
 
 
 def cubic(share: Node) -> list[tuple[int, Node]]:
-    """Weights of the four neighbours."""
+    """The steps to the four nearest neighbours, with their cubic weights."""
 
     def near(t: Node) -> Node:
         return (t * (CUBIC + 2) - (CUBIC + 3)) * t * t + 1.0
@@ -264,7 +264,7 @@ def taps(place: Node, old: int, kind: DType, shape: Callable[..., Any]) -> Node:
 
 
 def whole_parts(name: str, n: int, factor: int) -> int:
-    """n / factor, which must be whole."""
+    """The quotient n / factor, which must be an integer."""
     if factor < 1 or n % factor:
         raise ShapeError(f"{name}: {n} is not divisible by {factor}.")
     return n // factor
@@ -272,7 +272,7 @@ def whole_parts(name: str, n: int, factor: int) -> int:
 
 @op(functional=True, complex="parts")
 def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
-    """Channels spread out into finer pixels.
+    """Rearrange groups of channels into blocks of pixels of a finer image.
 
     Shapes: x (..., c, h, w) -> (..., c // upscale_factor**2, h * upscale_factor, w *
     upscale_factor)
@@ -293,7 +293,7 @@ def pixel_shuffle(x: Node, upscale_factor: int) -> Node:
 
 @op(functional=True, complex="parts")
 def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
-    """Blocks of pixels gathered into channels.
+    """Rearrange blocks of pixels into channels of a coarser image.
 
     Shapes: x (..., c, h, w) -> (..., c * downscale_factor**2, h // downscale_factor, w //
     downscale_factor)
@@ -311,7 +311,7 @@ def pixel_unshuffle(x: Node, downscale_factor: int) -> Node:
 
 @op(inline=True, functional=("channel_shuffle", "native_channel_shuffle"), complex="parts")
 def channel_shuffle(x: Node, groups: int) -> Node:
-    """Channels dealt out in turn: the first of every group, then the second, ...
+    """Interleave groups of channels: the first of every group, then the second, ...
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -329,7 +329,7 @@ def channel_shuffle(x: Node, groups: int) -> Node:
 
 
 def geometry(name: str, kernel_size: Numbers, dilation: Numbers, padding: Numbers, stride: Numbers):
-    """Sizes, dilation, padding and stride of windows along both axes."""
+    """The kernel sizes, dilation, padding and stride of windows along both axes."""
     words = ("kernel_size", "dilation", "padding", "stride")
     given = zip(words, (kernel_size, dilation, padding, stride), (1, 1, 0, 1), strict=True)
     return tuple(repeated(name, value, 2, word, least) for word, value, least in given)
@@ -339,7 +339,7 @@ def geometry(name: str, kernel_size: Numbers, dilation: Numbers, padding: Number
 def im2col(
     x: Node, kernel_size: Numbers, dilation: Numbers = 1, padding: Numbers = 0, stride: Numbers = 1
 ) -> Node:
-    """Every window of an image as a column: PyTorch's nn.functional.unfold.
+    """The windows of an image as columns: PyTorch's nn.functional.unfold.
 
     Shapes: x (n, c, *s) -> (n, c * prod(k), prod(p)); k = kernel_size; p = (s + padding * 2
     - dilation * (k - 1) - 1) // stride + 1
@@ -365,7 +365,7 @@ def col2im(
     padding: Numbers = 0,
     stride: Numbers = 1,
 ) -> Node:
-    """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold.
+    """Add columns at their windows' places in an image: PyTorch's nn.functional.fold.
 
     Shapes: x (n, c * prod(k), prod(p)) -> (n, c, *s); s = output_size; k = kernel_size; p =
     (s + padding * 2 - dilation * (k - 1) - 1) // stride + 1

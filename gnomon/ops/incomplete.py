@@ -1,8 +1,8 @@
 """The gamma function's family: polygamma, Hurwitz's zeta, incomplete gammas; and normal tails.
 
-All is computed in float64 and rounded once. Sources: the Euler–Maclaurin sum of the zeta function
-(DLMF 25.11.28 at https://dlmf.nist.gov), the series and the integral of the incomplete gammas (DLMF
-8.7.1, 8.2.2) with t = x · e^y, whose logarithm is concave in y.
+All functions are computed in float64 and rounded once. Sources: the Euler–Maclaurin sum of the zeta
+function (DLMF 25.11.28 at https://dlmf.nist.gov), the series and the integral of the incomplete
+gammas (DLMF 8.7.1, 8.2.2) with t = x · e^y, whose logarithm is concave in y.
 
 Against mpmath, in float64, relative: zeta 2e-15, polygamma 1e-13, incomplete gammas 1e-12, the
 normal distribution and its quantiles 1e-12 (tests/ops/test_incomplete.py).
@@ -36,16 +36,16 @@ BERNOULLI = (
 )
 """The Bernoulli numbers B₂, B₄, …, B₂₄."""
 FIRST = 10
-"""Terms that are added one by one, before the rest is a sum of derivatives."""
+"""The number of terms that are added before the Euler–Maclaurin sum begins."""
 
 
 def power(x: Node, y: Node) -> Node:
-    """x to the power y."""
+    """The power x^y."""
     return elementwise("pow", x, y)
 
 
 def hurwitz(s: Node, a: Node) -> Node:
-    """Σ (a + k)^−s over all k ≥ 0, of positive a."""
+    """The Hurwitz zeta function Σ (a + k)^−s over all k ≥ 0, for positive a."""
     total = power(a, -s)
     for k in range(1, FIRST):
         total = total + power(a + float(k), -s)
@@ -60,7 +60,7 @@ def hurwitz(s: Node, a: Node) -> Node:
 
 
 def zeta_of(s: Node, q: Node) -> Node:
-    """Hurwitz's zeta; below 0, of whole s, the terms on both sides of 0 are two sums each."""
+    """The Hurwitz zeta function of any q; for q below 0 and whole s, a sum of two functions."""
     below = elementwise("lt", q, 0.0)
     away, whole = size(q), elementwise("floor", q)
     part = where(below, away - elementwise("floor", away), 0.5)
@@ -77,12 +77,12 @@ def zeta_of(s: Node, q: Node) -> Node:
 
 
 def by_the_second(g: Node, second: Operand) -> tuple[None, Node | None]:
-    """The gradients of two operands, of which the first has none, as in PyTorch."""
+    """The gradients of two operands, of which only the second has one, as in PyTorch."""
     return None, sum_like(g, second) if isinstance(second, Node) else None
 
 
 def zeta_gradient(g: Node, y: Node, s: Operand, q: Operand) -> tuple[None, Node | None]:
-    """−s · ζ(s + 1, q)."""
+    """The gradient of zeta for q: −s · ζ(s + 1, q)."""
     return by_the_second(-g * s * zeta(s + 1.0, q), q)
 
 
@@ -131,12 +131,12 @@ def polygamma(n: int, x: Node) -> Node:
 
 
 MOST_DIMENSIONS = 4096
-"""Of mvlgamma, which has a term for each."""
+"""The most dimensions of mvlgamma, which has a term for each."""
 
 
 @op(special=("multigammaln",))
 def mvlgamma(x: Node, p: int) -> Node:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     Shapes: x (...) -> (...)
 
@@ -158,24 +158,24 @@ def mvlgamma(x: Node, p: int) -> Node:
 # incomplete gammas
 
 SHORT = 22
-"""Terms of the series for x up to 1."""
+"""The number of terms of the series for x up to 1."""
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 """Coefficients of lgamma minus Stirling's formula, as a series in 1 / a (DLMF 5.11.1)."""
 FALL = 40.0
-"""Integrals end where their function is below e^−FALL."""
+"""Integrals end where their function has fallen to e^−FALL."""
 STEPS = 12
 
 
 @memo
 @cache
 def gauss(count: int = 40) -> list[tuple[float, float]]:
-    """Places in (0, 1) and shares of Gauss and Legendre's rule."""
+    """The positions in (0, 1) and the weights of the Gauss–Legendre rule."""
     places, shares = np.polynomial.legendre.leggauss(count)
     return [(float(p + 1) / 2, float(s) / 2) for p, s in zip(places, shares, strict=True)]
 
 
 def peak(a: Node, x: Node) -> Node:
-    """x^a e^−x / Γ(a): of large a by Stirling's formula, where logarithms would cancel."""
+    """x^a e^−x / Γ(a): for large a by Stirling's formula, where logarithms would cancel."""
     large = elementwise("gt", a, 10.0)
     b = where(large, a, 10.0)
     away = (x - b) / b
@@ -192,7 +192,7 @@ def peak(a: Node, x: Node) -> Node:
 
 
 def end(a: Node, x: Node, upper: Node) -> Node:
-    """The place where e^(x (1 − e^y) + a y) has fallen by FALL, by Newton's steps from beyond."""
+    """The y at which e^(x (1 − e^y) + a y) has fallen by FALL, by Newton's method."""
     least, side = elementwise("minimum", size(x - a), 1e300), where(upper, x * 0.0 + 1.0, -1.0)
     line = FALL / elementwise("maximum", least, 1e-300)
     bend = where(elementwise("gt", x, 3 * FALL), root(3 * FALL / x), (x + FALL) / a)
@@ -204,7 +204,7 @@ def end(a: Node, x: Node, upper: Node) -> Node:
 
 
 def long_integral(a: Node, x: Node, upper: Node) -> Node:
-    """Γ(a, x), or γ(a, x), over x^a e^−x: of x above 1, on the side of x where it falls."""
+    """Γ(a, x), or γ(a, x), divided by x^a e^−x: for x above 1, by an integral."""
     reach, side = end(a, x, upper), where(upper, x * 0.0 + 1.0, -1.0)
     total = x * 0.0
     for place, share in gauss():
@@ -214,7 +214,7 @@ def long_integral(a: Node, x: Node, upper: Node) -> Node:
 
 
 def incomplete(a: Node, x: Node) -> tuple[Node, Node]:
-    """P(a, x) and Q(a, x) = 1 − P, the smaller without cancellation."""
+    """The incomplete gamma functions P(a, x) and Q(a, x) = 1 − P, without cancellation."""
     good = elementwise("and", elementwise("gt", a, 0.0), elementwise("gt", x, 0.0))
     b, short = where(good, a, 1.0), elementwise("le", x, 1.0)
     z = where(elementwise("and", good, short), x, 0.5)
@@ -237,7 +237,7 @@ def incomplete(a: Node, x: Node) -> tuple[Node, Node]:
 
 
 def ends(a: Node, x: Node, made: Node, at_zero: float) -> Node:
-    """The values at 0 and ∞, and NaN outside of what is defined."""
+    """Replace the values at 0 and ∞, and those outside of the domain by NaN."""
     made = where(elementwise("eq", x, float("inf")), 1.0 - at_zero, made)
     made = where(elementwise("eq", a, 0.0), 1.0 - at_zero, made)
     made = where(elementwise("eq", x, 0.0), at_zero, made)
@@ -247,7 +247,7 @@ def ends(a: Node, x: Node, made: Node, at_zero: float) -> Node:
 
 
 def density(name: str, g: Node, *given: Operand) -> Node:
-    """The derivative of P by x."""
+    """The derivative of P by x, times a gradient."""
     a, x, wide_g = (cast(v, float64) for v in (*as_floats(name, *given), g))
     return cast(
         wide_g * elementwise("exp", (a - 1.0) * elementwise("log", x) - x - log_gamma(a)), g.dtype
@@ -255,18 +255,18 @@ def density(name: str, g: Node, *given: Operand) -> Node:
 
 
 def igamma_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, Node | None]:
-    """The gradient of the share below x."""
+    """The gradients of igamma."""
     return by_the_second(density("igamma", g, a, x), x)
 
 
 def igammac_gradient(g: Node, y: Node, a: Operand, x: Operand) -> tuple[None, Node | None]:
-    """The gradient of the share above x."""
+    """The gradients of igammac."""
     return by_the_second(-density("igammac", g, a, x), x)
 
 
 @op(gradient=igamma_gradient, special=("gammainc",))
 def igamma(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral is below y: P(x, y).
+    """The regularized lower incomplete gamma function P(x, y).
 
     >>> igamma(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.6321, 0.3233])
@@ -277,7 +277,7 @@ def igamma(x: Operand, y: Operand) -> Node:
 
 @op(gradient=igammac_gradient, special=("gammaincc",))
 def igammac(x: Operand, y: Operand) -> Node:
-    """The share of Γ(x) whose integral is above y: Q(x, y).
+    """The regularized upper incomplete gamma function Q(x, y) = 1 − P(x, y).
 
     >>> igammac(tensor([1.0, 3.0]), tensor([1.0, 2.0]))
     Tensor([0.3679, 0.6767])
@@ -299,7 +299,7 @@ def ndtri_of(p: Node) -> Node:
 
 
 def log_ndtr_of(x: Node) -> Node:
-    """The logarithm of the normal distribution, by its scaled tail below −1."""
+    """The logarithm of the normal distribution function; below −1, by its scaled tail."""
     below, z = elementwise("lt", x, -1.0), x * -sqrt(0.5)
     a = where(below, z, 1.0)
     far = elementwise("log", scaled_tail(a) * 0.5) - a * a

@@ -1,4 +1,4 @@
-"""Index primitives: those that only say where elements stand derive from one of these classes.
+"""Base classes of primitives that only map indices of elements.
 
 The primitives themselves are in view_primitives.py, lookup_primitives.py and primitives.py.
 """
@@ -9,18 +9,18 @@ from gnomon.ir.node import PRIMITIVES, Node, Primitive
 
 
 class IndexPrimitive(Primitive):
-    """A primitive without loops of its own: an index in, another out."""
+    """Base of primitives without loops of their own, which map an index to another."""
 
 
 class ViewPrimitive(IndexPrimitive):
-    """A primitive that moves or repeats elements: shapes and parameters say where each stands."""
+    """Base of primitives that move or repeat elements, as shapes and parameters say."""
 
 
 def is_index(node: Node) -> bool:
-    """Whether a node has no loops of its own."""
+    """Whether a node only maps indices, and has no loops of its own."""
     return isinstance(PRIMITIVES[node.op], IndexPrimitive)
 
 
 def is_view(node: Node) -> bool:
-    """Whether a node shows elements of its input, and nothing else."""
+    """Whether a node only shows elements of its input."""
     return isinstance(PRIMITIVES[node.op], ViewPrimitive)

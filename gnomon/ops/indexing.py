@@ -1,7 +1,8 @@
-"""Lookups and writes along one axis by tensors of positions: take, gather, scatter and their kin.
+"""Lookups and writes along one axis by tensors of positions: take, gather, scatter and others.
 
-x[...] itself belongs to the tensor layer. Where several values meet in one place, sums add them all
-in canonical order, and assignments keep the last: positions are folded first, then values fetched.
+x[...] itself belongs to the tensor layer. Where several values have one index, sums add them all in
+canonical order, and assignments keep the last: a fold finds its position, then the value is
+fetched.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ WORDS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add
 
 
 def counted_from_front(index: Node, size: int) -> Node:
-    """Positions in which negative ones count from the end."""
+    """Positions counted from the front; negative ones count from the end."""
     if index.dtype.kind == "uint":
         return index
     index = cast(index, int64)
@@ -44,7 +45,7 @@ def counted_from_front(index: Node, size: int) -> Node:
 
 
 def of_one_axis(function: Any, x: Node, axis: int, *given: Any, **words: Any) -> Node:
-    """A function of tensors without axes: that of tensors of one axis and one element."""
+    """Apply a function to tensors of rank 0 as tensors of one axis and one element."""
     row = [reshape(v, (1,)) if isinstance(v, Node) and not v.rank else v for v in (x, *given)]
     return reshape(function(row[0], axis, *row[1:], **words), ())
 
@@ -62,7 +63,7 @@ def rows(x: Node, axis: int, index: Node) -> Node:
 
 @op(reference=lambda x, index, axis=None: np.take(x, index, axis), complex="parts")
 def take(x: Node, index: Node, axis: int | None = None) -> Node:
-    """The slices at positions along an axis, negative ones from the end; no axis: of flattened x.
+    """Slices of x by index along an axis, negative ones from the end; None: of flattened x.
 
     Shapes: x (*a, n, *b), index (*i) -> (*a, *i, *b) if axis is not None else (*i)
 
@@ -78,7 +79,7 @@ def take(x: Node, index: Node, axis: int | None = None) -> Node:
 
 @op(reference=lambda x, axis, index: np.take(x, index, axis), complex="parts")
 def index_select(x: Node, axis: int, index: Node) -> Node:
-    """The slices at positions along an axis.
+    """Slices of x by index along an axis.
 
     Shapes: x (*a, n, *b), index (m) -> (*a, m, *b)
 
@@ -93,7 +94,7 @@ def index_select(x: Node, axis: int, index: Node) -> Node:
 
 
 def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> tuple[int, Node]:
-    """The axis, and the index once it is known to be a vector of positions, or one."""
+    """The axis counted from the front, and the index as a vector; raises for other indices."""
     positions_only(name, index)
     if index.rank > 1:
         raise ShapeError(f"{name}: positions must be a vector: got {index.shape}.")
@@ -101,7 +102,7 @@ def vector_of_positions(name: str, x: Node, axis: int, index: Node) -> tuple[int
 
 
 def slices_match(name: str, x: Node, axis: int, index: Node, values: Node) -> None:
-    """Refuse values that are not one slice of x per position."""
+    """Refuse values that are not one slice of x for each position."""
     wanted = (*x.shape[:axis], index.size, *x.shape[axis + 1 :])
     if values.shape != wanted:
         raise ShapeError(
@@ -111,13 +112,13 @@ def slices_match(name: str, x: Node, axis: int, index: Node, values: Node) -> No
 
 
 def spec_of_rows(rank: int, axis: int) -> str:
-    """Slices by the letter y, put along the axis z."""
+    """The scatter spec that folds slices, with letter y, into positions of an axis, letter z."""
     own = LETTERS[:rank]
     return f"{own[:axis]}y{own[axis + 1 :]},y->{own[:axis]}z{own[axis + 1 :]}"
 
 
 def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, alpha: float = 1):
-    """index_add by numpy."""
+    """Compute index_add with numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     np.add.at(y, index, alpha * np.moveaxis(values, axis, 0))
     return np.moveaxis(y, 0, axis)
@@ -125,7 +126,7 @@ def np_index_add(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray
 
 @op(reference=np_index_add, complex=("parts", 0, 3))
 def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 1) -> Node:
-    """x plus slices, each at its position along an axis.
+    """x plus alpha times each slice of values at its index along an axis.
 
     Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
 
@@ -142,7 +143,7 @@ def index_add(x: Node, axis: int, index: Node, values: Node, *, alpha: Scalar = 
 
 
 def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray):
-    """index_copy by numpy."""
+    """Compute index_copy with numpy."""
     y = np.moveaxis(x.copy(), axis, 0)
     y[index] = np.moveaxis(values, axis, 0)
     return np.moveaxis(y, 0, axis)
@@ -150,7 +151,7 @@ def np_index_copy(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarra
 
 @op(reference=np_index_copy, complex=("parts", 0, 3))
 def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
-    """x with slices put at positions along an axis, the last of those that meet.
+    """x with slices replaced at indices along an axis; of repeated indices the last one counts.
 
     Shapes: x (*a, n, *b), index (m), values (*a, m, *b) -> (*a, n, *b)
 
@@ -171,7 +172,7 @@ def index_copy(x: Node, axis: int, index: Node, values: Node) -> Node:
     )
 )
 def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
-    """x with one value in the slices at positions along an axis.
+    """x with the slices at indices along an axis filled by one value.
 
     Shapes: x (...), index (n) -> (...)
 
@@ -192,8 +193,8 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
 # single elements, each with a position of its own
 
 
-def fits(name: str, x: Node, axis: int, index: Node) -> int:
-    """The axis, once the index is known to have the axes of x and no larger ones elsewhere."""
+def checked_axis(name: str, x: Node, axis: int, index: Node) -> int:
+    """The axis counted from the front; raises if an axis of the index is larger than x's."""
     positions_only(name, index)
     axis = one_axis(name, axis, x.rank)
     smaller = index.rank == x.rank and all(
@@ -212,7 +213,7 @@ def fits(name: str, x: Node, axis: int, index: Node) -> int:
     complex="parts",
 )
 def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Node:
-    """For every position, the element of x there along an axis, at the same place on the others.
+    """For each index, the element of x there along an axis, at the same place of other axes.
 
     Shapes: x (*s), index (*i) -> (*i); len(s) == len(i)
 
@@ -226,7 +227,7 @@ def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Nod
     if not index.size:
         return unmoved(expand(constant(x.arena, 0, x.dtype), index.shape), x)
     x = x if x.rank or index.rank != 1 else reshape(x, (1,))
-    axis = fits("gather", x, axis, index)
+    axis = checked_axis("gather", x, axis, index)
     if not x.rank:
         return rows(reshape(x, (1,)), 0, index)
     table, own = spec_of_elements(x.rank, axis)
@@ -234,14 +235,14 @@ def gather(x: Node, axis: int, index: Node, *, sparse_grad: bool = False) -> Nod
 
 
 def cut_like(x: np.ndarray, index: np.ndarray, axis: int):
-    """The corner by numpy."""
+    """Compute with numpy the leading part of x that has the shape of an index."""
     axis %= x.ndim
     return x[tuple(slice(None) if k == axis else slice(n) for k, n in enumerate(index.shape))]
 
 
 @op(reference=np.take_along_axis, complex="parts")
 def take_along_axis(x: Node, index: Node, axis: int = -1) -> Node:
-    """gather, whose other axes broadcast and whose negative positions count from the end.
+    """gather with broadcasting of the other axes, and negative indices from the end.
 
     Shapes: x (*a, n, *b), index (*a, m, *b) -> (*a, m, *b)
 
@@ -283,7 +284,7 @@ def take_along_dim(x: Node, index: Node, axis: int | None = None) -> Node:
 
 
 def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
-    """One value per position, in the dtype of x."""
+    """One value per position, in the dtype of x, from a tensor or a number."""
     if not isinstance(values, Node):
         return expand(constant(x.arena, values, x.dtype, name), index.shape)
     if values.rank != index.rank or any(
@@ -296,7 +297,7 @@ def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
 
 
 def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold: Any = None):
-    """Scatter by numpy: assignment, or a ufunc."""
+    """Compute a scatter with numpy: assignment, or a ufunc."""
     y = x.copy()
     places: list[Any] = list(np.indices(index.shape))
     places[axis] = index
@@ -313,11 +314,11 @@ def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, 
 def scatter(
     x: Node, axis: int, index: Node, values: Node | Scalar, *, reduce: str | None = None
 ) -> Node:
-    """x with values at positions along an axis, the last of those that meet.
+    """x with values at indices along an axis; of repeated indices the last one counts.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
-    reduce "add" or "multiply" folds them into x instead.
+    reduce "add" or "multiply" combines them with x instead.
 
     >>> scatter(zeros(4), 0, tensor([3, 1]), tensor([5.0, 6.0]))
     Tensor([0., 6., 0., 5.])
@@ -325,14 +326,14 @@ def scatter(
     if reduce is not None:
         choice("scatter", "reduce", reduce, ("add", "multiply"))
         return scatter_reduce(x, axis, index, values, {"add": "sum", "multiply": "prod"}[reduce])
-    axis = fits("scatter", x, axis, index) if index.size else axis
+    axis = checked_axis("scatter", x, axis, index) if index.size else axis
     found = slices_put(x, axis, index, values) if index.size else None
     return placed(x, axis, index, values) if found is None else found
 
 
 @op(reference=np_scatter)
 def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
-    """x with values at positions along an axis: a fold decides which value stays, and fetches it.
+    """scatter by a fold that finds which value stays, and a gather that fetches it.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
@@ -341,7 +342,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
     """
     if not index.size:
         return unmoved(x, values)
-    axis = fits("scatter", x, axis, index)
+    axis = checked_axis("scatter", x, axis, index)
     values = values_for("scatter", values, x, index)
     if not x.rank:
         return unmoved(values, x)
@@ -363,7 +364,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
 
 @op(reference=lambda x, k, index, v: np_scatter(x, k, index, v, np.add), complex=("parts", 0, 3))
 def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
-    """x plus values, each at its position along an axis.
+    """x plus each value at its index along an axis.
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
@@ -372,7 +373,7 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
     """
     if not index.size:
         return unmoved(x, values)
-    axis = fits("scatter_add", x, axis, index)
+    axis = checked_axis("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
     return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
 
@@ -387,12 +388,12 @@ def scatter_reduce(
     *,
     include_self: bool = True,
 ) -> Node:
-    """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin".
+    """x reduced with values at indices along an axis: "sum", "prod", "mean", "amax" or "amin".
 
     Shapes: x (*s), index (*i), values (*i) -> (*s); len(s) == len(i)
 
-    Without include_self, places that values reach forget what x held. Values that meet in a
-    largest or smallest share its gradient.
+    Without include_self, elements that values reach ignore what x held. Equal values of a maximum
+    or minimum share its gradient.
 
     >>> scatter_reduce(tensor([5, 5]), 0, tensor([0, 0]), tensor([3, 9]), "amax")
     Tensor([9, 5])
@@ -403,7 +404,7 @@ def scatter_reduce(
     if not x.rank:
         call = (scatter_reduce, x, axis, index, values, reduce)
         return of_one_axis(*call, include_self=include_self)
-    axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
+    axis, monoid = checked_axis("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
     if include_self and monoid in ("max", "min"):
         return scattered_extreme(x, values, index, axis, monoid)

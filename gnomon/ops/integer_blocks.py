@@ -1,12 +1,13 @@
-"""Linear layers that multiply whole numbers: the input is rounded to int8, weights are blocks.
+"""Linear layers in integers: inputs are rounded to int8, weights are quantized blocks.
 
-The definition, which a weight is given and no processor chooses. A row of x is cut into groups as
-long as a block of the weight. Of a group, d is its largest |x| over 127, in float32, and q is x / d
-to the nearest, halves to the even one; where d is 0, infinite or NaN, q is 0. A block's numbers are
-a factor times whole numbers, for some formats plus a second factor times others. Their products
-with q are summed exactly; each sum, rounded to float32, times (factor * d) is added by a fused
-multiply-add, block after block and the second factor's after the first's. Leaves are whole blocks,
-added by the tree of every product. So any order of the whole numbers has the same bits.
+This definition is chosen by the weight's format and never by the processor. A row of x is cut into
+groups as long as a block of the weight. For a group, d is its largest |x| over 127, in float32, and
+q is x / d rounded to the nearest integer, halves to even; where d is 0, infinite or NaN, q is 0. A
+block's numbers are a factor times integers, for some formats plus a second factor times others.
+Their products with q are summed exactly; each sum, rounded to float32, times (factor * d) is added
+by a fused multiply-add, block after block and the second factor's after the first's. Leaves are
+whole blocks, added by the tree of every product. So the integers may be summed in any order with
+the same bits.
 """
 
 from __future__ import annotations
@@ -48,37 +49,37 @@ from gnomon.ops.scalars import where
 __all__ = ["INT8", "MOST", "TERMS", "block_product_int8", "linear_int8"]
 
 INT8 = "int8"
-"""The name of the definition, as weights carry it."""
+"""The value of `activations` that selects this definition."""
 MOST = 127.0
-"""The largest q."""
+"""The largest int8 of a rounded input."""
 Term = tuple[Node, Node]
-"""Factors (..., 1), and whole numbers (..., elements), of which there may be one for all."""
+"""The factors (..., 1) and the integers (..., elements) of one term of a block."""
 
 
 def whole(x: Node, minus: int = 0) -> Node:
-    """Whole numbers as int32, moved by a constant."""
+    """Integers as int32, less a constant."""
     wide = cast(x, int32)
     return wide - minus if minus else wide
 
 
 def signed(content: Node) -> Node:
-    """Bytes as signed whole numbers."""
+    """Bytes as signed integers, in int32."""
     return cast(bits(content, int8), int32)
 
 
 def ones(q: Node) -> Node:
-    """A one for each number."""
+    """A tensor of ones in the shape of q."""
     return q * 0 + 1
 
 
 def with_offset(blocks: Node, q: Node) -> list[Term]:
-    """The terms d * q and m * 1."""
+    """The terms d * q and m * 1 of blocks."""
     q = whole(q)
     return [(halves(blocks, 0), q), (halves(blocks, 2), ones(q))]
 
 
 def int4_group(blocks: Node) -> list[Term]:
-    """The terms of groups of 4-bit numbers, in stretches of 16 bytes."""
+    """The terms of groups of 4-bit numbers, in runs of 16 bytes."""
     content = span(blocks, 4, blocks.shape[-1])
     parts = nibbles(in_parts(content, content.shape[-1] // 16, 16))
     return with_offset(blocks, joined_parts(parts))
@@ -116,11 +117,11 @@ TERMS: Mapping[str, Callable[[Node], list[Term]]] = MappingProxyType(
         **{f"INT4_{n}": int4_group for n in GROUPS},
     }
 )
-"""The terms of blocks (..., nbytes), by the names of the formats that have such."""
+"""Format -> the function from blocks (..., nbytes) to their terms."""
 
 
 def rounded(x: Node, size: int) -> tuple[Node, Node]:
-    """Rows (t, k) in groups: whole numbers (t, k / size, size) in int32, and their d."""
+    """Rows (t, k) rounded in groups: int32 (t, k / size, size), and the factor d of each group."""
     groups = reshape(x, (x.shape[0], x.shape[1] // size, size))
     d = largest(elementwise("abs", groups), axis=2, keepdims=True) / MOST
     usable = elementwise("and", elementwise("gt", d, 0.0), elementwise("lt", d, math.inf))
@@ -129,7 +130,7 @@ def rounded(x: Node, size: int) -> tuple[Node, Node]:
 
 
 def sum_of(q: Node, d: Node, term: Term) -> tuple[Node, Node]:
-    """The whole sums of blocks with each row's groups (t, n, b), and the factors of these."""
+    """The integer sums (t, n, b) of blocks and groups of rows, and their factors."""
     factor, weights = term
     total = contract("tbk,nbk->tnb", q, weights, int32)
     rows, columns, count = total.shape
@@ -138,7 +139,7 @@ def sum_of(q: Node, d: Node, term: Term) -> tuple[Node, Node]:
 
 
 def gradient_of_x(g: Node, y: Node, x: Node, blocks: Node, *, kind: str) -> tuple[Node, None]:
-    """The gradient as if nothing was rounded: g times the decoded weight."""
+    """The gradient of x without rounding: g times the decoded weight."""
     return contract("tn,nk->tk", g, decoded(blocks, kind)), None
 
 
@@ -165,7 +166,7 @@ def block_product_int8(x: Node, blocks: Node, *, kind: str) -> Node:
 def linear_int8(x: Node, blocks: Node, bias: Node | None = None, *, kind: str) -> Node:
     """x (..., k), rounded to int8, times the transpose of rows of blocks, plus the bias.
 
-    Raises ShapeError for operands that do not fit each other.
+    Raises ShapeError if operands do not fit.
     """
     form = FORMATS[kind]
     steps = blocks.shape[1] // form.nbytes * form.elements

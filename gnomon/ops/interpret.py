@@ -1,6 +1,6 @@
-"""The living definition: run a graph with numpy, node by node. Slow, and therefore trusted.
+"""The interpreter: run a graph with numpy, node by node, as the definition of results.
 
-Agrees with compiled code to rounding; the oracle of exact bits is tests/oracle/graphs.py.
+It agrees with compiled code up to rounding; the oracle of exact bits is tests/oracle/graphs.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gnomon.ops.control_primitives import CONTROL, control_values
 
 
 def interpret(roots: Sequence[Node], feeds: Mapping[Node, np.ndarray]) -> list[np.ndarray]:
-    """The roots' values, given those of the inputs."""
+    """The values of the roots, given those of inputs."""
     values: dict[Node, np.ndarray] = dict(feeds)
     for node in topological(roots):
         if node not in values:
@@ -23,12 +23,12 @@ def interpret(roots: Sequence[Node], feeds: Mapping[Node, np.ndarray]) -> list[n
 
 
 def interpret_graph(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of a closed graph."""
+    """The outputs of a closed graph, given its inputs."""
     return interpret(graph.outputs, dict(zip(graph.inputs, inputs, strict=True)))
 
 
 def evaluate(node: Node, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    """One node's value."""
+    """The value of one node, given those of its operands."""
     index: int = node.params.get("index", 0)
     if node.op == "region":
         return interpret_graph(node.params["body"], inputs)[index]

@@ -1,6 +1,6 @@
 """Tensors put together: cat, stack, roll, pad. A join is a choice by position, never a sum.
 
-The gradient of a join is made of slices, not of the choice's own.
+The gradient of a join is made of slices, not derived from its `where` nodes.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gnomon.ops.view_parts import part
 
 
 def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> tuple[Node, ...]:
-    """Each part's stretch of the gradient."""
+    """The gradient of cat: each part's slice of it."""
     if axis is None:
         flat = cat_gradient(g, y, [primitives.reshape(x, (x.size,)) for x in xs], 0)
         return tuple(primitives.reshape(p, x.shape) for p, x in zip(flat, xs, strict=True))
     axis = 0 if y.shape == (0,) else axis
     parts: list[Node] = []
     axis, at = one_axis("cat", axis, y.rank), 0
-    for x, shaped in zip(xs, beside(xs, axis), strict=True):
+    for x, shaped in zip(xs, with_equal_axes(xs, axis), strict=True):
         after = at + shaped.shape[axis]
         parts.append(cast(primitives.reshape(part(g, axis, at, after), x.shape), x.dtype))
         at = after
@@ -38,7 +38,7 @@ def cat_gradient(g: Node, y: Node, xs: Sequence[Node], axis: int | None = 0) -> 
 
 
 def np_cat(xs: np.ndarray, axis: int = 0):
-    """numpy's concatenate, with our promotion."""
+    """Compute cat with numpy."""
     return np.concatenate(xs, axis)
 
 
@@ -50,7 +50,7 @@ def np_cat(xs: np.ndarray, axis: int = 0):
     joins=True,
 )
 def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
-    """Tensors one after the other along an axis; None lays them flat first.
+    """Concatenate tensors along an axis; None flattens them first.
 
     Shapes: xs (*a, n_k, *b) -> (*a, sum(n_k), *b)
 
@@ -64,14 +64,14 @@ def cat(xs: Sequence[Node], axis: int | None = 0) -> Node:
         return join([primitives.reshape(x, (x.size,)) for x in xs], 0)
     if all(x.shape == (0,) for x in xs):
         axis = 0  # empty vectors stand beside any axes
-    xs = beside(xs, axis)
-    check(xs, axis)
+    xs = with_equal_axes(xs, axis)
+    check_parts(xs, axis)
     joined = join(xs, one_axis("cat", axis, xs[0].rank))
     return joined if all(x.size for x in xs) else unmoved(joined, *[x for x in xs if not x.size])
 
 
-def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
-    """The parts; an empty vector, which may stand beside any, has the axes of the others."""
+def with_equal_axes(xs: Sequence[Node], axis: int) -> Sequence[Node]:
+    """The parts to concatenate; an empty vector gets the other parts' axes, as in PyTorch."""
     most = max((x.shape for x in xs), key=len, default=())
     if len(most) < 2 or all(x.shape != (0,) for x in xs):
         return xs
@@ -80,8 +80,8 @@ def beside(xs: Sequence[Node], axis: int) -> Sequence[Node]:
     return [primitives.reshape(x, empty) if x.shape == (0,) else x for x in xs]
 
 
-def check(xs: Sequence[Node], axis: int) -> None:
-    """Refuse parts that differ elsewhere than along the axis."""
+def check_parts(xs: Sequence[Node], axis: int) -> None:
+    """Refuse parts whose ranks differ, or sizes other than along the axis."""
     if len({x.rank for x in xs}) > 1 or not xs[0].rank:
         raise ShapeError(f"cat: needs equally many axes, at least one: got {shapes(xs)}.")
     axis = one_axis("cat", axis, xs[0].rank)
@@ -90,12 +90,12 @@ def check(xs: Sequence[Node], axis: int) -> None:
 
 
 def shapes(xs: Sequence[Node]) -> str:
-    """The shapes, for a message."""
+    """The shapes as text for a message."""
     return " and ".join(str(x.shape) for x in xs)
 
 
 def join(xs: Sequence[Node], axis: int) -> Node:
-    """The choice by position, halved: about log2(n) questions for every element."""
+    """Concatenate tensors of any dtypes, by selecting halves: about log2(n) tests per element."""
     kind = xs[0].dtype
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
@@ -103,7 +103,7 @@ def join(xs: Sequence[Node], axis: int) -> Node:
 
 
 def joined(xs: Sequence[Node], axis: int) -> Node:
-    """The parts, already alike, as one."""
+    """Concatenate tensors of one dtype by halves."""
     if len(xs) == 1:
         return xs[0]
     half = len(xs) // 2
@@ -125,7 +125,7 @@ def joined(xs: Sequence[Node], axis: int) -> Node:
 
 @op(inline=True, reference=np.stack, complex=("parts", 0))
 def stack(xs: Sequence[Node], axis: int = 0) -> Node:
-    """Tensors of one shape side by side along a new axis.
+    """Join tensors of one shape along a new axis.
 
     Shapes: xs (*a, *b) -> (*a, len(xs), *b)
 
@@ -144,7 +144,7 @@ def stack(xs: Sequence[Node], axis: int = 0) -> Node:
 
 @op(inline=True, reference=np.hstack, complex=("parts", 0))
 def hstack(xs: Sequence[Node]) -> Node:
-    """Tensors side by side along axis 1, vectors along axis 0.
+    """Concatenate along axis 1, or vectors along axis 0.
 
     Shapes: xs (n, m_k, *s) -> (n, sum(m_k), *s); xs (n_k) -> (sum(n_k))
 
@@ -157,7 +157,7 @@ def hstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.vstack, aliases=("row_stack",), complex=("parts", 0))
 def vstack(xs: Sequence[Node]) -> Node:
-    """Tensors below each other, vectors as rows.
+    """Concatenate along axis 0; vectors become rows.
 
     Shapes: xs (?) -> (?)
 
@@ -170,7 +170,7 @@ def vstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.dstack, complex=("parts", 0))
 def dstack(xs: Sequence[Node]) -> Node:
-    """Tensors behind each other along axis 2, matrices as slices.
+    """Concatenate along axis 2; matrices get a third axis.
 
     Shapes: xs (n, m) -> (n, m, len(xs)); xs (n, m, l_k, *s) -> (n, m, sum(l_k), *s)
 
@@ -184,7 +184,7 @@ def dstack(xs: Sequence[Node]) -> Node:
 
 @op(inline=True, reference=np.column_stack, complex=("parts", 0))
 def column_stack(xs: Sequence[Node]) -> Node:
-    """Tensors side by side along axis 1, vectors as columns.
+    """Concatenate along axis 1; vectors become columns.
 
     Shapes: xs (?) -> (?)
 
@@ -196,7 +196,7 @@ def column_stack(xs: Sequence[Node]) -> Node:
 
 
 def roll_gradient(g: Node, y: Node, x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
-    """The gradient rolled back."""
+    """The gradient of roll: rolled back."""
     back = -shift if isinstance(shift, int) else tuple(-k for k in shift)
     return roll(g, back, axis)
 
@@ -207,7 +207,7 @@ def roll_gradient(g: Node, y: Node, x: Node, shift: int | Sequence[int], axis: A
     complex="parts",
 )
 def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
-    """Elements moved along axes; what leaves at the end enters at the start.
+    """Shift elements along axes; those pushed off the end reappear at the start.
 
     Shapes: x (...) -> (...)
 
@@ -230,7 +230,7 @@ def roll(x: Node, shift: int | Sequence[int], axis: Axes = None) -> Node:
 
 
 def rolled(x: Node, step: int, axis: int) -> Node:
-    """x rolled along one axis."""
+    """x rolled along one axis by `step`."""
     size = x.shape[axis]
     cut = -step % size if size else 0
     return join([part(x, axis, cut, size), part(x, axis, 0, cut)], axis)
@@ -240,7 +240,7 @@ def rolled(x: Node, step: int, axis: int) -> Node:
 
 
 def np_pad(x: np.ndarray, pad: Any, mode: Any = "constant", value: Any = 0) -> np.ndarray:
-    """PyTorch's order of pads, by numpy."""
+    """Compute pad with numpy, with widths in PyTorch's order."""
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)]
     widths = [(0, 0)] * (x.ndim - len(pairs)) + pairs[::-1]
     names: dict[str, Any] = {"replicate": "edge", "circular": "wrap"}
@@ -253,12 +253,12 @@ BORDERS = ("reflect", "replicate", "circular")
 
 @op(reference=np_pad, functional=True, complex="formula")
 def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | None = None) -> Node:
-    """x with more around it; pad names before and after for the last axis, then the one before, ...
+    """Pad x; pairs (before, after) begin with the last axis.
 
     Shapes: x (*s) -> (*p); sum(p) == sum(s) + sum(pad)
 
     mode: "constant", "reflect" (without the edge), "replicate" (the edge), "circular". Negative
-    pads cut.
+    numbers crop.
 
     >>> pad(tensor([1, 2, 3]), (2, 1))
     Tensor([0, 0, 1, 2, 3, 0])
@@ -283,7 +283,7 @@ def pad(x: Node, pad: Sequence[int], mode: str = "constant", value: Scalar | Non
 
 
 def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
-    """A constant around one axis; negative widths cut."""
+    """Pad one axis with a constant; negative widths cut."""
     start, stop = max(-low, 0), x.shape[axis] - max(-high, 0)
     if start > stop:
         raise ShapeError(f"pad: cuts of {low} and {high} do not fit axis {axis} of {x.shape}.")
@@ -295,7 +295,7 @@ def padded(x: Node, axis: int, low: int, high: int, value: Scalar) -> Node:
 
 
 def continued(x: Node, axis: int, low: int, high: int, mode: str) -> Node:
-    """One axis continued by its own elements."""
+    """Pad one axis with its own elements, by a mode; negative widths cut."""
     if min(low, high) < 0:
         # what is cut leaves an edge for a replicate pad to continue
         least = 1 - x.shape[axis] if mode == "replicate" else min(low, high)

@@ -1,7 +1,7 @@
-"""Routines on matrices, computed outside of programs: numpy's LAPACK, and what numpy lacks of it.
+"""Routines on matrices, computed outside of programs: numpy's LAPACK, and additions to it.
 
-Each takes matrices in the last axes and batches before them. BLAS has one thread meanwhile: with
-more it cuts sums elsewhere, and a call would give other bits on another machine's cores.
+Each takes matrices in the last axes and batches before them. BLAS runs with one thread: with more
+it splits sums differently, and the bits would depend on the machine's number of cores.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gnomon.ops.scans import LETTERS
 __all__ = ["called"]
 
 BLOCK = 32
-"""Columns that are eliminated one by one before the rest of a matrix is."""
+"""The columns that are eliminated one by one before the rest of the matrix is updated."""
 SERIES = 15
-"""Terms of the exponential of a small matrix."""
+"""The number of terms of the exponential of a small matrix."""
 _one_call = held(threading.RLock())
 
 
 @cache
 def thread_count() -> tuple[Callable[[], int], Callable[[int], object]]:
-    """The functions that ask for and set the threads of numpy's BLAS, if it is an OpenBLAS."""
+    """The functions that get and set the number of threads of numpy's BLAS, if it is OpenBLAS."""
     library = ctypes.CDLL(sys.modules["numpy.linalg._umath_linalg"].__file__)
     for name in ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads"):
         if hasattr(library, name.format("set")):
@@ -47,7 +47,7 @@ def thread_count() -> tuple[Callable[[], int], Callable[[int], object]]:
 
 @contextmanager
 def one_thread() -> Generator[None, None, None]:
-    """A block in which numpy's BLAS has one thread; one call at a time, since all share it."""
+    """A context in which numpy's BLAS has one thread; only one call runs at a time."""
     asked, put = thread_count()
     with _one_call:
         before = asked()
@@ -64,7 +64,7 @@ Routine = Callable[..., tuple[np.ndarray, ...]]
 
 
 def routine(compute: Routine) -> Routine:
-    """Declare a routine: an external operation whose words are numbers and texts."""
+    """Declare a routine as an external operation, with its keywords as text."""
     name = f"linalg.{compute.__name__}"
 
     def run(said: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -81,7 +81,7 @@ def routine(compute: Routine) -> Routine:
 
 
 def with_samples(node: Node, inputs: Sequence[Node], flags: Sequence[bool], size: int) -> Node:
-    """A result with one more axis of batches in front."""
+    """The batching rule of routines: one more axis of batches in front."""
     pairs = zip(inputs, flags, strict=True)
     xs = [x if has else expand(x, (size, *x.shape)) for x, has in pairs]
     p = node.params
@@ -99,9 +99,9 @@ def called(
     inner: int = 2,
     **words: Any,
 ) -> list[Node]:
-    """The results of a routine; the first operand is a matrix, and what comes before are batches.
+    """Call a routine; leading axes of its operands are batches, and the first is a matrix.
 
-    gives: the axes of each result behind the batches, and its dtype. inner: the axes of a matrix.
+    gives: the axes after the batches, and the dtype, of each result. inner: the axes of a matrix.
     """
     batch = xs[0].shape[:-inner]
     kinds = tuple(((*batch, *shape), dtype) for shape, dtype in gives)
@@ -117,7 +117,7 @@ def called(
 
 
 def first_not_positive(a: np.ndarray) -> int:
-    """The order of the first leading minor that is not positive; 0 where all are."""
+    """The order of the first leading minor that is not positive; 0 if all are."""
     low, high = 1, a.shape[-1] + 1
     while low < high:
         middle = (low + high) // 2
@@ -160,30 +160,30 @@ def is_positive(a: np.ndarray) -> bool:
 
 
 def is_factor(low: np.ndarray) -> bool:
-    """Whether what came of a matrix is a factor: of a NaN none is, nor of what follows infinity."""
+    """Whether a Cholesky factorization succeeded: its result has no NaN or misplaced infinity."""
     return bool(np.isfinite(low[..., :-1]).all()) and not np.isnan(low[..., -1:, -1:]).any()
 
 
 def nth(k: tuple[int, ...]) -> str:
-    """A matrix of a batch in words."""
+    """The text for a matrix of a batch."""
     return f"matrix {list(k)} of the batch" if k else "the matrix"
 
 
 @routine
 def qr(a: np.ndarray, complete: bool) -> tuple[np.ndarray, ...]:
-    """Orthonormal columns and an upper triangle."""
+    """The factors Q and R: orthonormal columns and an upper triangle."""
     return tuple(np.linalg.qr(a, "complete" if complete else "reduced"))
 
 
 @routine
 def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, ...]:
-    """Left vectors, singular values from the largest, right vectors as rows."""
+    """The left vectors, singular values in descending order, and right vectors as rows."""
     return tuple(np.linalg.svd(a, full))
 
 
 @routine
 def eigh(a: np.ndarray, lower: bool) -> tuple[np.ndarray, ...]:
-    """Eigenvalues from the smallest, and eigenvectors as columns."""
+    """The eigenvalues in ascending order, and the eigenvectors as columns."""
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 
 
@@ -192,7 +192,7 @@ def eigh(a: np.ndarray, lower: bool) -> tuple[np.ndarray, ...]:
 
 @routine
 def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> tuple[np.ndarray, ...]:
-    """x of a · x = b, a triangular: halves from the end, each taken off what is before it."""
+    """Solve a · x = b for triangular a, by halves from the end."""
     if not upper:
         (x,) = triangular(a[..., ::-1, ::-1], b[..., ::-1, :], True, unit)
         return (np.ascontiguousarray(x[..., ::-1, :]),)
@@ -208,7 +208,7 @@ def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> tuple[n
 
 @routine
 def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """x of a · x = b; all of it is NaN where a has one, whatever rows are exchanged."""
+    """Solve a · x = b for x, which is all NaN if a contains one."""
     x = np.linalg.solve(a, b)
     return (np.where(np.isnan(a).any((-2, -1), keepdims=True), np.full_like(x, np.nan), x),)
 
@@ -221,18 +221,18 @@ def slogdet(a: np.ndarray) -> tuple[np.ndarray, ...]:
 
 @routine
 def det(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The determinant."""
+    """The determinant of matrices."""
     return (np.asarray(np.linalg.det(a)),)
 
 
 def size_of(a: Any) -> np.ndarray:
-    """The sizes of numbers by which LAPACK takes a pivot: of complex ones |re| + |im|."""
+    """The sizes by which LAPACK chooses pivots: |re| + |im| of complex numbers."""
     return np.abs(a.real) + np.abs(a.imag) if np.iscomplexobj(a) else np.abs(a)
 
 
 @routine
 def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
-    """L and U in one matrix, the rows exchanged at each step from 1, and a zero's place."""
+    """L and U in one matrix, the rows exchanged at each step from 1, and the first zero pivot."""
     shape, (m, n) = a.shape, a.shape[-2:]
     a = a.reshape(prod(shape[:-2]), m, n)
     batch, steps = np.arange(len(a)), min(m, n)
@@ -264,7 +264,7 @@ def lu(a: np.ndarray, pivot: bool, check: str) -> tuple[np.ndarray, ...]:
 
 @routine
 def rows(pivots: np.ndarray, count: int, caller: str) -> tuple[np.ndarray, ...]:
-    """The rows of a matrix in the order of its factors, from a row of exchanges."""
+    """The rows of a matrix in the order of its factors, from the exchanges."""
     pivots = pivots[..., 0, :]
     wrong = pivots[(pivots < 1) | (pivots > count)]
     if wrong.size:
@@ -281,7 +281,7 @@ def rows(pivots: np.ndarray, count: int, caller: str) -> tuple[np.ndarray, ...]:
 
 @routine
 def exponential(a: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Σ aᵏ / k!, of a halved to a norm below 1/2 and squared as often (Higham 2005)."""
+    """The exponential Σ aᵏ / k!, by halving to a norm below 1/2 and squaring (Higham 2005)."""
     if a.shape[-1] == 1:
         return (np.exp(a),)
     x = np.where(np.isfinite(a).all((-2, -1), keepdims=True), a.astype(np.float64), np.nan)

@@ -1,8 +1,9 @@
 """Layouts over a mesh: `from_local` and `to_local` at a program's ends, `place` within it.
 
-A program over a mesh is written of whole values. The first two say where it takes a rank's own
-part from outside and gives one back, and in which layout; `place` gives the layout between.
-The shard pass fulfils them. A layout is a tuple of (mesh axis, its ranks, the placement along it).
+A program over a mesh is written in terms of whole values. `from_local` and `to_local` mark where it
+takes a rank's own part from outside and returns one, and in which layout; `place` sets the layout
+in between. The shard pass implements them. A layout is a tuple of (mesh axis, its ranks, the
+placement along it).
 """
 
 from __future__ import annotations
@@ -45,17 +46,17 @@ __all__ = [
 ]
 
 MeshLayout = tuple[tuple[str, int, Placement], ...]
-"""(mesh axis, its ranks, the placement along it), outermost mesh axis first."""
+"""The placement along each mesh axis, as (mesh axis, its ranks, placement), outermost first."""
 LAYOUTS = frozenset({"from_local", "place", "to_local"})
 MICROBATCHES = "microbatches"
-"""The beginning of the names of mesh axes whose ranks are microbatches."""
+"""The prefix of names of mesh axes whose ranks are microbatches."""
 
 
 T = TypeVar("T")
 
 
 class Boundary(Primitive):
-    """The base of both: the same elements, of which each rank has a part on one side."""
+    """Base of FromLocal and ToLocal: the same elements, of which one side has a rank's part."""
 
     def signature(self, node: Node) -> Signature:
         names = letters(node.rank)
@@ -75,8 +76,8 @@ def is_microbatches(mesh: str) -> bool:
 class FromLocal(Boundary):
     """The whole value of which x is this rank's part.
 
-    Along mesh axes of `keeps` it is used without being gathered, if there is a way; parameters of
-    one `unit` are gathered together.
+    Along mesh axes of `keeps` it is used without being gathered, if possible; parameters of one
+    `unit` are gathered together.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -92,7 +93,7 @@ class FromLocal(Boundary):
 
 @primitive("to_local")
 class ToLocal(Boundary):
-    """The part of x that is this rank's."""
+    """The part of a whole value x that is this rank's."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,) = inputs
@@ -119,8 +120,8 @@ class ToLocal(Boundary):
 class Place(Primitive):
     """Give x a layout; along mesh axes that it does not name, x keeps its own.
 
-    What `stays` is computed in place: a value that is divided as it is moves to no other rank,
-    where there is another way. Its gradient has the layout `back`, or else the one it comes in.
+    Where possible, a value with `stays` is used in its layout and moves to no other rank. Its
+    gradient has the layout `back`, or else the one it has.
     """
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
@@ -144,7 +145,7 @@ class Place(Primitive):
 
 
 def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
-    """The shape of one rank's part."""
+    """The shape of one rank's part; raises LayoutError if ranks do not divide an axis."""
     sizes = list(shape)
     for mesh, ranks, axis in splits(layout):
         if axis >= len(sizes) or sizes[axis] % ranks:
@@ -157,13 +158,13 @@ def divided(shape: Shape, layout: MeshLayout, name: str) -> Shape:
 
 
 def splits(layout: MeshLayout) -> list[tuple[str, int, int]]:
-    """The mesh axes that split a value: their ranks, and the axis of the value that is split."""
+    """The mesh axes that split a value: name, ranks, and the axis that is split."""
     found = ((mesh, n, placement_of(each)) for mesh, n, each in layout)
     return [(mesh, n, each.axis) for mesh, n, each in found if isinstance(each, Split)]
 
 
 def folded(layout: MeshLayout) -> MeshLayout:
-    """A layout in which all ranks hold what was still to be folded."""
+    """A layout with pending sums replaced by replicated values."""
     return tuple(
         (mesh, n, REPLICATED if isinstance(each, Partial) else each) for mesh, n, each in layout
     )
@@ -174,21 +175,21 @@ class Unit(NamedTuple):
 
     number: int
     reductions: int | str = 0
-    """The most reductions under way when one of these begins; 0: any number; "auto"."""
+    """The most reductions that run when one of these begins; 0: any number; "auto"."""
 
 
 ALONE = Unit(-1)
-"""The unit of what is in none."""
+"""The unit of values that belong to none."""
 
 
 class OwnRows(NamedTuple):
-    """Mesh axes along which parts are rows that ranks gave, and that stay where they are."""
+    """Mesh axes along which parts are ranks' own rows, which stay on their rank."""
 
     axes: tuple[str, ...] = ()
     gradient: bool = False
-    """Whether these are rows of a gradient, whose sums take any numbers of rows."""
+    """Whether these are rows of a gradient, whose sums may have any number of rows."""
     given: bool = True
-    """Whether each rank gave its own; else they are those of a batch that all ranks have."""
+    """Whether each rank gave its own rows; else they are rows of a batch that all ranks have."""
 
 
 NO_ROWS = OwnRows()
@@ -205,10 +206,10 @@ def from_local(
 ) -> Node:
     """The whole value of which x is this rank's part in a layout.
 
-    keeps: mesh axes along which it is a weight that is used without being gathered.
-    rows: mesh axes along which its parts are rows that stay where they are, if any.
-    varies: mesh axes along which each rank has a value of its own, which counts as replicated.
-    shares: its gradient comes back as that of one of so many means, of whose mean it is asked.
+    keeps: mesh axes along which it is a weight that is used without being gathered. rows: mesh axes
+    along which its parts are rows that stay in place, if any. varies: mesh axes along which each
+    rank has a value of its own, which counts as replicated. shares: the number of ranks' means that
+    the differentiated value averages; the gradient returned is that of one of them.
     """
     if not layout:
         return x
@@ -219,9 +220,9 @@ def from_local(
 
 
 def own_rows(x: Node, layout: MeshLayout, rows: OwnRows) -> Node:
-    """A whole value whose parts along some mesh axes are the ranks' own rows, and stay there.
+    """A whole value whose parts along some mesh axes are ranks' own rows, and stay there.
 
-    Each rank folds those that it gave, whatever leaves they have.
+    Each rank folds its own rows, whatever leaves they have.
     """
     own = tuple(each for each in layout if each[0] in rows.axes and isinstance(each[2], Split))
     params: dict[str, Any] = {"layout": own, "stays": True}
@@ -238,11 +239,11 @@ def to_local(
     shares: int = 1,
     rows: OwnRows = NO_ROWS,
 ) -> Node:
-    """The part of a whole value that is this rank's; sums of one unit travel together.
+    """The part of a whole value that is this rank's; sums of one unit are sent together.
 
-    back: the layout of its gradient, where that is not the value's.
-    shares: of so many means, each over one rank's rows, the gradients are averaged.
-    rows: mesh axes along which the parts of its gradient are rows that stay where they are.
+    back: the layout of its gradient, if not the value's. shares: the number of means, each over one
+    rank's rows, whose gradients are averaged. rows: mesh axes along which the parts of its gradient
+    are rows that stay in place.
     """
     whole = x.inputs[0] if x.op == "place" and x.params["stays"] else x
     other = {} if back is None and shares == 1 else {"back": back, "shares": shares}
@@ -255,14 +256,14 @@ def to_local(
 def own_share(x: Node, layout: MeshLayout) -> Node:
     """The gradient of a rank's own mean, of a gradient of the mean of all ranks' own means.
 
-    Of a sum over the rows that ranks gave it is so many times the part of this rank's rows; what is
-    made of values that all ranks have is theirs.
+    A sum over ranks' own rows becomes the number of ranks times the part of this rank's rows; a
+    value computed from replicated values stays the same.
     """
     return x.arena.node("to_local", (x,), layout=layout, unit=ALONE, share=True)
 
 
 def in_leaves(x: Node, ranks: int, placement: Placement) -> bool:
-    """Whether ranks share the rows of an axis as whole leaves, each as many."""
+    """Whether ranks divide the rows of an axis into equally many whole leaves."""
     return isinstance(placement, Split) and leaves(x.shape[placement.axis], ROWS) % ranks == 0
 
 
@@ -273,17 +274,17 @@ _constant: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
 
 
 def axes_of(node: Node) -> frozenset[str]:
-    """The mesh axes along which a value is a whole one of which each rank has a part."""
+    """The mesh axes along which a node is a whole value of which each rank has a part."""
     return derived(node, _axes, own_axes)
 
 
 def note_axes(leaf: Node, like: Node) -> None:
-    """Record that a node which stands for another value has that one's mesh axes."""
+    """Record the mesh axes of a leaf that represents another value."""
     _axes[leaf], _rows[leaf] = axes_of(like), rows_of(like)
 
 
 def rows_of(node: Node) -> frozenset[str]:
-    """The mesh axes along which a value is made of rows that ranks gave of their own."""
+    """The mesh axes along which a value consists of ranks' own rows."""
     return derived(node, _rows, own_rows_of)
 
 
@@ -316,10 +317,10 @@ def names_layouts(node: Node) -> bool:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether a value is made of constants alone: every rank has it alike, and by itself.
+    """Whether a value is computed from constants alone, so that all ranks have the same.
 
-    So it is whether or not its value is known: a rank that prints a constant, or stops to hold
-    what it is made of, must run the programs of the others.
+    This does not depend on whether its value is known: a rank that prints a constant, or stops to
+    hold a value, must run the same programs as the others.
     """
     stack = [node]
     while stack:
@@ -338,15 +339,15 @@ def is_constant(node: Node) -> bool:
 
 
 def note_constant(leaf: Node, like: Node) -> None:
-    """Note that a leaf which takes the place of another value is made of constants, if that is."""
+    """Record that a leaf which represents another value is constant, if that value is."""
     if is_constant(like):
         _constant[leaf] = True
 
 
 def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Sequence[T]], T]) -> T:
-    """A fact of a node that follows from those of its inputs; `found` keeps all of them.
+    """A fact of a node that follows from those of its inputs; `found` caches it.
 
-    What is known of itself has no inputs to ask.
+    Facts that a node states itself are known without its inputs.
     """
     stack = [] if node in found else [node]
     while stack:
@@ -359,12 +360,12 @@ def derived(node: Node, found: MutableMapping[Node, T], own: Callable[[Node, Seq
 
 
 def is_known(node: Node) -> bool:
-    """Whether a value is at hand, which ranks have by themselves."""
+    """Whether a value is an input or computed already, so that each rank has it by itself."""
     return node.op not in LAYOUTS and (node.op == "input" or node.value is not None)
 
 
 def own_axes(node: Node, inputs: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The mesh axes of a node, where those of what it reads are known."""
+    """The mesh axes of a node, given those of its inputs."""
     if is_known(node):
         return NOWHERE
     read = NOWHERE.union(*inputs)
@@ -389,8 +390,9 @@ def place(
 ) -> Node:
     """Give x a layout.
 
-    back: the layout of its gradient, if that is to be said. pins: exactly so; no rank is asked
-    whether all have alike what varies. only: if it varies, or is split; all else stays as it is.
+    back: the layout of its gradient; None leaves it open. pins: exactly this layout, without
+    comparing between ranks. only: restricts it to values that vary, or are split; others stay
+    unchanged.
     """
     other: dict[str, Any] = {} if back is None else {"back": back}
     other |= {"pins": True} if pins else {}

@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and tensors; each is one contraction, its sums in canonical order.
+"""Products of vectors, matrices and tensors, each as one contraction in canonical order.
 
 einsum is in einsum.py. Axes of size 1 that the other operand lacks or repeats are dropped, not
 expanded: a contraction broadcasts by not naming an axis.
@@ -27,7 +27,7 @@ from gnomon.ops.view_parts import split
 
 
 def alike(name: str, *xs: Node) -> list[Node]:
-    """The operands in one dtype."""
+    """The operands in one dtype; raises for booleans."""
     kind = xs[0].dtype
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
@@ -37,7 +37,7 @@ def alike(name: str, *xs: Node) -> list[Node]:
 
 
 def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, Node, str, str]:
-    """Letters for the axes before the last `inner`; sizes 1 that the other grows are dropped."""
+    """Letters for the axes before the last `inner`; sizes 1 that broadcast are dropped."""
     batches = [v.shape[: v.rank - inner] for v in (x, y)]
     out = joint_shape(name, batches)
     letters = LETTERS[: len(out)]
@@ -55,12 +55,12 @@ def batch_letters(name: str, x: Node, y: Node, inner: int) -> tuple[Node, str, N
 
 @op(reference=np.matmul, autocast="narrow", operator="__matmul__", linalg=True, complex="product")
 def matmul(x: Node, y: Node) -> Node:
-    """The product of matrices; axes before the last two are batches and broadcast.
+    """The matrix product; axes before the last two are batches and broadcast.
 
     Shapes: x (k), y (k) -> (); x (..., n, k), y (k) -> (..., n); x (k), y (..., k, m) -> (..., m);
     x (..., n, k), y (..., k, m) -> (..., n, m)
 
-    A vector on the left is a row, on the right a column, and its axis goes.
+    A vector on the left is a row, on the right a column; its axis is removed.
 
     >>> matmul(tensor([[1, 2], [3, 4]]), tensor([1, 1]))
     Tensor([3, 7])
@@ -82,7 +82,7 @@ def matmul(x: Node, y: Node) -> Node:
 
 
 def fitting(name: str, x: Node, y: Node) -> None:
-    """Refuse a product of sizes that do not fit."""
+    """Refuse a product whose inner sizes differ."""
     inner, side = x.shape[-1], y.shape[-1 if y.rank == 1 else -2]
     if inner != side:
         where = "starts with" if y.rank < 3 else "has"
@@ -93,7 +93,7 @@ def fitting(name: str, x: Node, y: Node) -> None:
 
 
 def exactly(name: str, x: Node, ranks: int, y: Node, also: int) -> None:
-    """Refuse other numbers of axes, and inner sizes that differ."""
+    """Refuse operands of other ranks, or with inner sizes that differ."""
     if (x.rank, y.rank) != (ranks, also):
         raise ShapeError(
             f"{name}: needs {ranks} and {also} axes: got {x.shape} and {y.shape}. Use matmul."
@@ -117,11 +117,11 @@ def mm(x: Node, y: Node) -> Node:
 
 @op(reference=lambda x, y: np.matmul(x.astype(np.int32), y.astype(np.int32)))
 def int_mm(x: Node, y: Node) -> Node:
-    """The product of two matrices of bytes, summed in int32.
+    """The product of two int8 or uint8 matrices, summed in int32.
 
     Shapes: x (n, k), y (k, m) -> (n, m)
 
-    It is exact while there are fewer than 2^15 steps, and wraps beyond int32.
+    The sum is exact for fewer than 2^15 steps, and wraps beyond int32.
 
     >>> int_mm(tensor([[100]], dtype="int8"), tensor([[100]], dtype="int8"))
     Tensor([[10000]], dtype=gnomon.int32)
@@ -170,7 +170,7 @@ def bmm(x: Node, y: Node) -> Node:
 
 @op(inline=True, reference=np.dot, complex="product", spelled="tensor=y")
 def dot(x: Node, y: Node) -> Node:
-    """The sum of products of two vectors.
+    """The dot product of two vectors.
 
     Shapes: x (n), y (n) -> ()
 
@@ -183,7 +183,7 @@ def dot(x: Node, y: Node) -> Node:
 
 @op(inline=True, reference=np.vdot, complex="turned product")
 def vdot(x: Node, y: Node) -> Node:
-    """The sum of products of two vectors, the first conjugated where numbers are complex.
+    """The dot product of two vectors, with complex elements of the first conjugated.
 
     Shapes: x (n), y (n) -> ()
 
@@ -195,7 +195,7 @@ def vdot(x: Node, y: Node) -> Node:
 
 @op(reference=np.vecdot, linalg=True, complex="turned product")
 def vecdot(x: Node, y: Node, axis: int = -1) -> Node:
-    """The sums of products along an axis.
+    """The dot products along an axis.
 
     Shapes: x (..., n), y (..., n) -> (...)
 
@@ -221,7 +221,7 @@ def moved_last(name: str, x: Node, axis: int) -> Node:
 
 @op(reference=np.outer, aliases=("ger",), linalg=True, complex="product", spelled="vec2=y")
 def outer(x: Node, y: Node) -> Node:
-    """Every element of one vector times every one of the other.
+    """The outer product of two vectors.
 
     Shapes: x (n), y (m) -> (n, m)
 
@@ -240,7 +240,7 @@ def outer(x: Node, y: Node) -> Node:
     spelled="b=y",
 )
 def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node:
-    """The sum of products over the last axes of x and the first of y, or over pairs that are named.
+    """The sum of products over the last axes of x and the first of y, or over the given pairs.
 
     Shapes: x (*a, *k), y (*k, *b) -> (*a, *b); len(k) == axes; x (*s), y (*t) -> (*p); len(p) ==
     len(s) + len(t) - 2 * len(axes[0])
@@ -275,14 +275,14 @@ def tensordot(x: Node, y: Node, axes: int | Sequence[Sequence[int]] = 2) -> Node
 
 
 def grown_to(x: Node, axes: Sequence[int], y: Node, others: Sequence[int]) -> Node:
-    """x whose axes of size 1 have the sizes of the axes of y that they meet."""
+    """x with its axes of size 1 expanded to the sizes of the axes of y that they meet."""
     sizes = {k: y.shape[m] for k, m in zip(axes, others, strict=False) if x.shape[k] == 1}
     return expand(x, tuple(sizes.get(k, n) for k, n in enumerate(x.shape)))
 
 
 @op(inline=True, reference=np.inner, complex="product")
 def inner(x: Node, y: Node) -> Node:
-    """The sums of products over the last axes of both.
+    """The dot products of the last axes of x and y.
 
     Shapes: x (n), y (n) -> (); x (*s, n), y (*t, n) -> (*s, *t)
 
@@ -296,7 +296,7 @@ def inner(x: Node, y: Node) -> Node:
 
 @op(reference=np.kron, complex="product")
 def kron(x: Node, y: Node) -> Node:
-    """Multiply every element of x with all of y: a block for each element.
+    """The Kronecker product: every element of x times y, as a block.
 
     Shapes: x (*s), y (*t) -> (*p); p = s * t
 
@@ -317,7 +317,7 @@ def kron(x: Node, y: Node) -> Node:
     complex="product",
 )
 def cross(x: Node, y: Node, axis: int | None = None) -> Node:
-    """The vector at right angles to two vectors of three elements, along the first such axis.
+    """The cross product of vectors along an axis; None takes the first axis of size 3.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -340,13 +340,13 @@ def cross(x: Node, y: Node, axis: int | None = None) -> Node:
 
 
 def np_linear(x: np.ndarray, weight: np.ndarray, bias: np.ndarray | None = None):
-    """linear by numpy."""
+    """Compute linear with numpy."""
     return x @ weight.T + (0 if bias is None else bias)
 
 
 @op(reference=np_linear, autocast="narrow", functional=True, complex="formula", layer="weight")
 def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
-    """x times the transposed weight, plus the bias; rounded once.
+    """x · weightᵀ + bias, rounded once.
 
     Shapes: x (..., i), weight (o, i), bias (o) -> (..., o)
 
@@ -375,11 +375,11 @@ def linear(x: Node, weight: Node, bias: Node | None = None) -> Node:
 def linears(
     x: Node, weights: Sequence[Node], biases: Sequence[Node] | None = None
 ) -> tuple[Node, ...]:
-    """Several linear layers on one x as a single product, so that its gradient is one sum.
+    """Several linear layers of the same x as a single product.
 
-    Outputs are dealt out in as many groups as the sum has leaves, a stretch of each layer's in
-    every group: ranks that have a stretch of every layer have whole leaves. Weights that are stored
-    in blocks stay apart: as one they would be decoded whole.
+    Its gradient is then one sum. Outputs come in as many groups as that sum has leaves, each with a
+    part of every layer's, so that a rank with a part of every layer has whole leaves. Weights that
+    are stored in blocks are not joined: the join would decode them whole.
 
     Shapes: x (..., i), weights (o_k, i), biases (o_k) -> (..., o_k)
 
@@ -399,11 +399,11 @@ def linears(
 
 
 FEW_ROWS = 16
-"""With fewer, a product costs what reading its weights costs, and stacking would double it."""
+"""The rows below which a product costs as much as reading its weights, so none are stacked."""
 
 
 def in_groups(parts: Sequence[Node], groups: int) -> Node:
-    """Parts as one along the first axis: of each its first stretch, then of each its second."""
+    """Parts joined along the first axis by groups: the first of each part, then the second."""
     cut = [reshape(x, (groups, x.shape[0] // groups, *x.shape[1:])) for x in parts]
     return reshape(cat(cut, 1), (sum(x.shape[0] for x in parts), *parts[0].shape[1:]))
 

@@ -1,7 +1,8 @@
-"""The loss of classes of x · weightᵀ, without ever holding all logits.
+"""The cross entropy of x · weightᵀ, without storing all logits.
 
-What it needs of logits, and their slopes, is in logit_rows.py; how they are cut in pieces.py.
-Whatever the strategy, the loss and its slopes have the same bits: only memory and time differ.
+The reductions of logits, and their gradients, are in logit_rows.py; the choice of chunks is in
+pieces.py. Every strategy gives the same bits of the loss and its gradients: only memory and time
+differ.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NAME = "linear_cross_entropy"
 
 
 class LossSettings(NamedTuple):
-    """The settings of a row's loss, besides its class."""
+    """The settings of a row's loss."""
 
     ignore_index: int
     smoothing: float
@@ -51,7 +52,7 @@ def np_linear_cross_entropy(
     weight: np.ndarray | None = None,
     **settings: Any,
 ):
-    """linear_cross_entropy by numpy, for classes that are numbers."""
+    """Compute linear_cross_entropy with numpy, for class numbers."""
     logits = x @ linear_weight.T + (0 if linear_bias is None else linear_bias)
     known = ("ignore_index", "reduction", "label_smoothing")
     kept = {name: settings[name] for name in known if name in settings}
@@ -77,18 +78,18 @@ def linear_cross_entropy(
     max_memory: int | None = None,
     most_rows: int | None = None,
 ) -> Node | tuple[Node, Node]:
-    """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory.
+    """cross_entropy(linear(x, linear_weight), target), chunk by chunk to save memory.
 
     Shapes: x (*s, d), linear_weight (c, d), target (*s) -> (*s) if reduction == "none" else ()
 
-    x is (..., d), linear_weight (classes, d), target (...) of class numbers or (..., classes) of
-    shares. Logits are softcap · tanh(logits / softcap) if a cap is given. z_loss times the square
-    of log(sum(exp(logits))) is added to each row's loss; return_lse gives that logarithm too. With
-    shift, a row is for the class that many rows later along the last axis. strategy is "full"
-    (all logits at once: most memory, least time), "batch" (pieces of rows), "vocab" (pieces of
-    classes, and rows in halves) or "auto"; tensors of 16 bits come in pieces of both, one after the
-    other. max_memory bounds the bytes beside the tensors given and their gradients, most_rows the
-    rows of a piece. The result has the same bits in every case.
+    x is (..., d), linear_weight (classes, d), target (...) of class indices or (..., classes) of
+    shares. Logits are softcap · tanh(logits / softcap) if softcap is given. z_loss times the square
+    of log(sum(exp(logits))) is added to each row's loss; return_lse returns that logarithm too.
+    With shift, a row predicts the class that many rows later along the last axis. strategy is
+    "full" (all logits at once: most memory, least time), "batch" (chunks of rows), "vocab" (chunks
+    of classes, and rows in halves) or "auto"; 16-bit tensors are cut along both, one after the
+    other. max_memory bounds the bytes beside the given tensors and their gradients, most_rows the
+    rows of a chunk. The result has the same bits in every case.
 
     >>> linear_cross_entropy(tensor([[1.0, 0.0]]), zeros(4, 2), tensor([3]))
     Tensor(1.3863)
@@ -109,7 +110,7 @@ def linear_cross_entropy(
     single, kind = x.rank == 1, x.dtype
     if single:
         x, target = (reshape(v, (1, *v.shape)) for v in (x, target))
-    check(x, linear_weight, target, linear_bias, weight)
+    validate(x, linear_weight, target, linear_bias, weight)
     x, linear_weight = alike(NAME, x, linear_weight)
     loss = Loss(x, linear_weight, target, about)
     loss.tell(linear_bias, weight)
@@ -121,8 +122,8 @@ def linear_cross_entropy(
     return (value, lse) if return_lse else value
 
 
-def check(x: Node, weight: Node, target: Node, bias: Node | None, classes: Node | None) -> None:
-    """Refuse sizes that do not fit."""
+def validate(x: Node, weight: Node, target: Node, bias: Node | None, classes: Node | None) -> None:
+    """Refuse shapes of operands that do not fit."""
     if weight.rank < 2 or x.shape[-1] != weight.shape[-1]:
         raise ShapeError(
             f"{NAME}: linear_weight must be (classes, {x.shape[-1]}) for x {x.shape}: "
@@ -148,7 +149,7 @@ def check(x: Node, weight: Node, target: Node, bias: Node | None, classes: Node 
 
 
 def finished(terms: Node, share: Node | None, reduction: str) -> Node:
-    """The rows' losses reduced; a mean divides by the sum of shares, or by the number of rows."""
+    """Reduce the losses of rows; a mean divides by the sum of shares, or by the number of rows."""
     if reduction == "none":
         return terms
     if reduction == "mean" and share is not None:
@@ -158,7 +159,7 @@ def finished(terms: Node, share: Node | None, reduction: str) -> Node:
 
 
 class Loss:
-    """The parts of one loss: tensors, and what each row counts."""
+    """One loss under construction: its tensors, and its settings."""
 
     def __init__(self, x: Node, weight: Node, target: Node, about: LossSettings) -> None:
         self.x, self.weight, self.about = x, weight, about
@@ -175,7 +176,7 @@ class Loss:
         self.target = self.later(target)
 
     def later(self, target: Node) -> Node:
-        """The target of each row, some rows later; the last rows have none."""
+        """The target of each row, shifted by the setting `shift`; the last rows have none."""
         shift, axis = self.about.shift, len(self.rows) - 1
         if not shift:
             return target
@@ -187,11 +188,11 @@ class Loss:
         return pad(moved, (0,) * target.rank, after, fill)
 
     def kept(self, value: Node) -> Node:
-        """A value per row, for the rows that have a target."""
+        """The values per row, without the last rows, which have no target."""
         return part(value, value.rank - 1, 0, self.length) if self.about.shift else value
 
     def tell(self, bias: Node | None, classes: Node | None) -> None:
-        """Settle the smaller tensors: nobody asks for the slope of a class's weight."""
+        """Prepare the bias, the class weights and the classes of rows."""
         self.bias = None if bias is None else cast(bias, self.kind)
         self.class_weight = None
         if classes is not None:
@@ -205,7 +206,7 @@ class Loss:
             self.safe = within(safe, max(self.classes, 1))
 
     def numbers(self, strategy: str, limit: int | None, most_rows: int | None) -> Node:
-        """logit_rows of these tensors."""
+        """The packed numbers of each row, by the operation `logit_rows`."""
         given = LogitTensors(
             self.x,
             self.weight,
@@ -224,7 +225,7 @@ class Loss:
         return logit_rows(tuple(given), softcap=softcap, spread=self.spread, cut=cut)
 
     def numbers_of_several(self, given: LogitTensors, strategy: str, limit: int | None) -> Node:
-        """The numbers of each row where rows have several losses: there is one way for them."""
+        """The packed numbers of each row, if rows have several losses."""
         if strategy not in ("auto", "full") or limit is not None:
             raise ArgumentError(
                 f"{NAME}: strategy and max_memory are for a linear_weight of two axes: got "
@@ -242,7 +243,7 @@ class Loss:
         return joined_blocks([blocks_first(v) for v in found], not self.by_shares)
 
     def terms(self, packed: Node) -> tuple[Node, Node | None]:
-        """Each row's loss, and what it counts for in a mean; None counts rows."""
+        """The loss of each row, and its weight in a mean; None if each row counts as 1."""
         lse, *others = rows_of(packed)
         terms, share = (self.of_shares if self.by_shares else self.of_classes)(lse, others)
         if self.about.z_loss:
@@ -264,7 +265,7 @@ class Loss:
         return where(self.valid, terms, 0.0), share
 
     def of_shares(self, lse: Node, others: list[Node]) -> tuple[Node, None]:
-        """−log of chances, summed over classes by their shares."""
+        """The sum over classes of −log of their probabilities times their shares."""
         shares, smoothing = self.target, self.about.smoothing
         shares = shares if self.class_weight is None else shares * self.class_weight
         mass = fold("add", shares, (shares.rank - 1,), False)
@@ -275,7 +276,7 @@ class Loss:
         return terms, None
 
     def total_weight(self) -> Node | float:
-        """The sum of the weights of classes."""
+        """The sum of the weights of all classes."""
         if self.class_weight is None:
             return float(self.classes)
         return fold("add", self.class_weight, (0,), False)

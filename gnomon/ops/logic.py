@@ -1,6 +1,6 @@
-"""Questions about single elements, and what their answers do: comparisons, logic, bits, choices.
+"""Comparisons, logic, bits and selection, element by element.
 
-Answers are truth values. Whole tensors are asked by `any` and `all` in reductions.py.
+Results are booleans. Reductions `any` and `all` are in reductions.py.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ml_dtypes = Lazy("ml_dtypes")
 
 
 def as_truth(name: str, *xs: Operand) -> list[Operand]:
-    """The operands as truth values."""
+    """The operands as booleans."""
     return [truth(x) if isinstance(x, Node) else bool(x) for x in xs]
 
 
 def no_floats(name: str, *xs: Operand) -> list[Node]:
-    """The operands promoted; floats are refused."""
+    """The operands promoted; raises for floats."""
     nodes = promoted(name, *xs)
     if nodes[0].dtype.is_floating_point:
         raise DtypeError(f"{name}: needs integers or truth values: got {nodes[0].dtype.name}.")
@@ -105,7 +105,7 @@ greater_equal = binary(
 def test_of_floats(
     name: str, sentence: str, reference: Reference, of_integer: bool, shows: str
 ) -> Op:
-    """An operation that asks what kind of float this is; integers answer at once."""
+    """Create a test of floats that is the same for all integers."""
 
     def function(x: Node) -> Node:
         if whole(x):
@@ -142,7 +142,7 @@ isfinite = test_of_floats(
 
 @op(inline=True, reference=np.signbit)
 def signbit(x: Node) -> Node:
-    """Whether the sign is minus, −0 included.
+    """Whether the sign bit is set; −0 has it too.
 
     Shapes: x (...) -> (...)
 
@@ -256,7 +256,7 @@ bitwise_right_shift = binary(
 
 @op(inline=True, reference=np.logical_not, complex="formula")
 def logical_not(x: Node) -> Node:
-    """Whether x is zero.
+    """Whether x is zero or False.
 
     Shapes: x (...) -> (...)
 
@@ -268,7 +268,7 @@ def logical_not(x: Node) -> Node:
 
 @op(inline=True, reference=np.bitwise_not, aliases=("bitwise_invert",), operator="__invert__")
 def bitwise_not(x: Node) -> Node:
-    """The other bits.
+    """Invert every bit of x; logical not for booleans.
 
     Shapes: x (...) -> (...)
 
@@ -283,7 +283,7 @@ def bitwise_not(x: Node) -> Node:
 
 @op(inline=True, reference=np.where, method=False, complex=("parts", 1, 2))
 def where(condition: Node, x: Operand, y: Operand) -> Node:
-    """x where the condition holds, else y.
+    """x where the condition is True, else y.
 
     Shapes: condition (...), x (...), y (...) -> (...)
 
@@ -301,7 +301,7 @@ def where(condition: Node, x: Operand, y: Operand) -> Node:
 
 
 def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
-    """yes where the condition holds, else no, once dtypes agree."""
+    """Select yes where the condition holds, else no; raises if the condition is not boolean."""
     if condition.dtype is not bool_:
         raise DtypeError(f"{name}: the condition must be bool: got {condition.dtype.name}.")
     return scalars.where(condition, yes, no)
@@ -313,7 +313,7 @@ def chosen(name: str, condition: Node, yes: Node, no: Node) -> Node:
     complex=("parts", 0, 2),
 )
 def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
-    """x with a value where the mask holds, in x's dtype.
+    """x with a value where the mask is True, in x's dtype.
 
     Shapes: x (...), mask (...) -> (...)
 
@@ -327,7 +327,7 @@ def masked_fill(x: Node, mask: Node, value: Operand) -> Node:
 def clip_gradient(
     g: Node, y: Node, x: Node, min: Operand | None = None, max: Operand | None = None
 ):
-    """Inside and on the bounds x has the gradient; outside, a bound that is a tensor has it."""
+    """The gradients of clip: x's inside and on the bounds; outside, that of a tensor bound."""
     low = None if min is None else elementwise("lt", x, min)
     high = None if max is None else elementwise("gt", x, max)
     outside = low if high is None else high if low is None else elementwise("or", low, high)
@@ -352,7 +352,7 @@ def clip_gradient(
     bare="at least one of min or max must not be None",
 )
 def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Node:
-    """x, but at least min and at most max, where these are given.
+    """Clamp x to [min, max]; None means no bound.
 
     Shapes: x (...) -> (...)
 
@@ -365,7 +365,7 @@ def clip(x: Node, min: Operand | None = None, max: Operand | None = None) -> Nod
 
 @op(inline=True, reference=lambda x, min: np.maximum(x, min))
 def clamp_min(x: Node, min: Operand) -> Node:
-    """x, but at least min.
+    """Clamp x to at least min.
 
     Shapes: x (...) -> (...)
 
@@ -377,7 +377,7 @@ def clamp_min(x: Node, min: Operand) -> Node:
 
 @op(inline=True, reference=lambda x, max: np.minimum(x, max))
 def clamp_max(x: Node, max: Operand) -> Node:
-    """x, but at most max.
+    """Clamp x to at most max.
 
     Shapes: x (...) -> (...)
 
@@ -388,7 +388,7 @@ def clamp_max(x: Node, max: Operand) -> Node:
 
 
 def unless_nan(row: str, x: Operand, y: Operand) -> Node:
-    """A row of the table, or the other operand where one is not a number."""
+    """Apply a scalar function; if one operand is NaN, the other one is the result."""
     x, y = promoted(row, x, y)
     if whole(x):
         return elementwise(row, x, y)
@@ -397,7 +397,7 @@ def unless_nan(row: str, x: Operand, y: Operand) -> Node:
 
 
 def to_the_first(row: str, g: Node, _: Node, *given: Operand) -> tuple[Node | None, ...]:
-    """The gradient of fmax or fmin: all of it is the first operand's where both are equal."""
+    """The gradients of fmax or fmin: all of it goes to the first operand where both are equal."""
     x, y = promoted(row, *given)
     won = elementwise("or", elementwise(row, x, y), elementwise("isnan", y))
     parts = zip((scalars.where(won, g, 0.0), scalars.where(won, 0.0, g)), given, strict=True)
@@ -406,7 +406,7 @@ def to_the_first(row: str, g: Node, _: Node, *given: Operand) -> tuple[Node | No
 
 @op(reference=np.fmax, gradient=partial(to_the_first, "ge"))
 def fmax(x: Operand, y: Operand) -> Node:
-    """The larger; a number wins over NaN.
+    """The larger of x and y, ignoring NaN where the other is a number.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -418,7 +418,7 @@ def fmax(x: Operand, y: Operand) -> Node:
 
 @op(reference=np.fmin, gradient=partial(to_the_first, "le"))
 def fmin(x: Operand, y: Operand) -> Node:
-    """The smaller; a number wins over NaN.
+    """The smaller of x and y, ignoring NaN where the other is a number.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -437,7 +437,7 @@ def fmin(x: Operand, y: Operand) -> Node:
 def nan_to_num(
     x: Node, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Node:
-    """x with finite numbers for NaN and the infinities; the largest ones by default.
+    """Replace NaN and infinities by finite numbers; None means the dtype's extremes.
 
     Shapes: x (...) -> (...)
 

@@ -1,6 +1,6 @@
-"""Logits in chunks: the regions of logit_rows.py block by block, to the bits of their definition.
+"""Chunks of logits: compute the regions of logit_rows.py block by block, with the same bits.
 
-A block is some rows and some columns of logits, computed in memory that the next block takes over.
+A block is some rows and some columns of logits, computed in memory that the next block reuses.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from gnomon.ops.primitives import leaves_of, reduce
 from gnomon.ops.view_primitives import slice_
 
 CACHE_BYTES = 4 << 20
-"""Most bytes of logits in a chunk, so that it is processed while it is in the processor's cache."""
+"""The most bytes of logits in a chunk, so that it stays in the processor's cache."""
 LEAST_ROWS = 128
-"""Least rows of a chunk, even where they take more bytes than `CACHE_BYTES`."""
+"""The fewest rows of a chunk, even if they exceed `CACHE_BYTES`."""
 
 
 class LogitBlock(NamedTuple):
-    """Some rows and some columns: how many, and which."""
+    """A block of logits: the number of its rows and columns, and the first of each."""
 
     rows: int
     row: int
@@ -35,7 +35,7 @@ class LogitBlock(NamedTuple):
 
 
 class Tiles:
-    """Logits of one region's tensors, block by block; `flat`, rows are one axis."""
+    """The logits of one region, block by block; if `flat`, all rows are one axis."""
 
     def __init__(self, node: Node, flat: bool = False) -> None:
         call = node.params["call"]
@@ -47,14 +47,14 @@ class Tiles:
         self.rows = (prod(rows),) if flat else rows
         self.classes = self.given.weight.shape[0]
         self.inside = prod(self.rows[1:])
-        """Rows of one index along the first axis."""
+        """Number of rows per index of the first axis."""
 
     def space(self, *shape: int) -> Node:
-        """Memory that chunks hand on to later ones."""
+        """Reserve memory that chunks share, one after another."""
         return self.arena.input(shape, accumulator(self.given.x.dtype), "chunks")
 
     def blocks(self, rows: int, columns: int) -> Iterator[LogitBlock]:
-        """All blocks of so many rows and columns, each row of blocks from its first column on."""
+        """Yield all blocks of a number of rows and columns, row by row."""
         for row in range(0, self.rows[0], rows):
             for column in range(0, self.classes, columns):
                 down, across = min(rows, self.rows[0] - row), min(columns, self.classes - column)
@@ -63,17 +63,17 @@ class Tiles:
     def by_rows(
         self, piece: ChunkBuilder, x: Node, block: LogitBlock, before: int = 0, after: int = 1
     ) -> Node:
-        """The rows of a block of a value (..., rows, after), `before` elements after its start."""
+        """The rows of a block in a value (..., rows, after), `before` elements after its start."""
         shape = (block.rows, *self.rows[1:], *(() if after == 1 else (after,)))
         return piece.take(x, shape, before + block.row * self.inside * after)
 
     def by_columns(self, piece: ChunkBuilder, x: Node, block: LogitBlock, after: int = 1) -> Node:
-        """The columns of a block of a value (classes, after)."""
+        """The columns of a block in a value (classes, after)."""
         shape = (block.columns, *(() if after == 1 else (after,)))
         return piece.take(x, shape, block.column * after)
 
     def tensors(self, piece: ChunkBuilder, block: LogitBlock) -> LogitTensors:
-        """The tensors of a block's logits, as inputs of a chunk."""
+        """The tensors from which a block's logits are computed, as inputs of a chunk."""
         given = self.given
         x = self.by_rows(piece, given.x, block, after=self.width)
         weight = self.by_columns(piece, given.weight, block, self.width)
@@ -82,7 +82,7 @@ class Tiles:
         return LogitTensors(x, weight, columns, bias=bias)
 
     def beside(self, piece: ChunkBuilder, block: LogitBlock) -> Beside:
-        """The tensors read beside logits of a block."""
+        """The other tensors that are read with a block's logits, as inputs of a chunk."""
         columns = self.by_columns(piece, self.given.columns, block)
         given, parts = self.given, {}
         if given.target is not None:
@@ -96,13 +96,13 @@ class Tiles:
         return Beside(columns, **parts)
 
     def logits(self, block: LogitBlock, place: Node) -> Chunk:
-        """Logits of a block."""
+        """The chunk that computes the logits of a block."""
         piece = ChunkBuilder()
         y = logits.logits_of(self.tensors(piece, block), self.settings["softcap"])
         return piece.chunk((y, ValuePart(place)))
 
     def held(self, piece: ChunkBuilder, block: LogitBlock, place: Node) -> Node:
-        """The stored logits of a block, with one axis of column blocks."""
+        """The stored logits of a block as a chunk's input, with an axis of column blocks."""
         return piece.take(place, (block.rows, *self.rows[1:], 1, block.columns))
 
 
@@ -110,7 +110,7 @@ class Tiles:
 
 
 def look_through(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
-    """The statistics of logits, a block of columns and some rows at a time."""
+    """Yield the chunks of the statistics of logits: some rows and a block of columns each."""
     tiles = Tiles(node, flat=True)
     size = tiles.classes // node.params["body"].outputs[0].shape[0]
     rows = rows_at_once(tiles, size)
@@ -129,7 +129,7 @@ def rows_at_once(tiles: Tiles, columns: int) -> int:
 
 
 def piece_of(size: int, pieces: int) -> int:
-    """The length of all pieces but the last, which may be shorter."""
+    """The length of equal pieces of an axis; the last one may be shorter."""
     return -(-size // pieces)
 
 
@@ -150,9 +150,9 @@ def looked_at(
 
 
 def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
-    """Chunks of the requested slopes of x, weight and bias.
+    """Yield the chunks of the requested gradients of x, weight and bias.
 
-    In sweeps the slope of x is made by pieces of rows, then the others by pieces of columns.
+    In sweeps the gradient of x is computed by chunks of rows, then the others by chunks of columns.
     """
     x, weight, bias = (*results, None)[:3]
     tiles, sums = Tiles(node), sums_in(node)
@@ -171,13 +171,13 @@ def slope_chunks(node: Node, results: Sequence[Node | None]) -> Iterator[Chunk]:
 
 
 def sums_in(node: Node) -> Sums:
-    """The leaves of slopes' sums, as a region's body has them: of a part, its share."""
+    """The leaves of gradients' sums, from the region's body; a part of a region has its share."""
     of_x, of_weight = map(leaves_of, node.params["body"].outputs[:2])
     return Sums(of_weight, *of_x)
 
 
 class Slopes:
-    """The chunks of slopes: rows outside, columns inside, in so many pieces."""
+    """The chunks of gradients, by pieces of rows outside and of columns inside."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Slopes:
         self.bias_parts = tiles.space(down * tiles.classes)
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks, block by block."""
+        """Yield all chunks, block by block."""
         for block in self.tiles.blocks(self.rows, self.columns):
             yield self.tiles.logits(block, self.place)
             yield self.in_place(block)
@@ -216,7 +216,7 @@ class Slopes:
             yield piece.chunk((reduce("add", parts, (0,)), ValuePart(self.bias)))
 
     def in_place(self, block: LogitBlock) -> Chunk:
-        """Logits become their slopes, where they are."""
+        """The chunk that replaces a block's logits by their gradients, in place."""
         tiles, piece = self.tiles, ChunkBuilder()
         spread, softcap = tiles.settings["spread"], tiles.settings["softcap"]
         y = tiles.held(piece, block, self.place)
@@ -227,11 +227,11 @@ class Slopes:
         return piece.chunk((found, ValuePart(self.place)))
 
     def slopes(self, piece: ChunkBuilder, block: LogitBlock) -> Node:
-        """The stored slopes of a block's logits."""
+        """The stored gradients of a block's logits, as a chunk's input."""
         return piece.take(self.place, (block.rows, *self.tiles.rows[1:], block.columns))
 
     def of_x(self, x: Node, block: LogitBlock) -> Chunk:
-        """A part of the slope of x."""
+        """The chunk that adds a block's part to the gradient of x."""
         tiles, piece = self.tiles, ChunkBuilder()
         weight = tiles.by_columns(piece, tiles.given.weight, block, tiles.width)
         part = cast(logits.slope_of_x(self.slopes(piece, block), weight, self.sums), x.dtype)
@@ -239,7 +239,7 @@ class Slopes:
         return self.across_x.chunk(piece, block.column // self.columns, part, result)
 
     def of_weight(self, weight: Node, block: LogitBlock) -> Chunk:
-        """A part of the slope of weight."""
+        """The chunk that adds a block's part to the gradient of weight."""
         tiles, piece = self.tiles, ChunkBuilder()
         x = tiles.by_rows(piece, tiles.given.x, block, after=tiles.width)
         part = cast(logits.slope_of_weight(self.slopes(piece, block), x, self.sums), weight.dtype)
@@ -247,7 +247,7 @@ class Slopes:
         return self.down_weight.chunk(piece, block.row // self.rows, part, result)
 
     def of_bias(self, bias: Node, block: LogitBlock) -> Chunk:
-        """A part of the slope of the bias."""
+        """The chunk that adds a block's part to the gradient of the bias."""
         piece = ChunkBuilder()
         part = logits.slope_of_bias(self.slopes(piece, block), self.sums)
         if self.down == 1:

@@ -1,7 +1,7 @@
-"""Numbers per row of logits that losses need, and their slopes: two regions and their operation.
+"""Reductions of rows of logits for losses, and their gradients, as two regions and an operation.
 
-Each region has its definition here, of what is in logits.py. With a `cut` it is computed in chunks
-(logit_chunks.py), to the same bits: a piece holds whole leaves of what is summed.
+Each region is defined here by the functions of logits.py. With a `cut` it is computed in chunks
+(logit_chunks.py), with the same bits: a chunk holds whole leaves of every sum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gnomon.ops.view_primitives import permute
 
 
 def blocks_first(x: Node) -> Node:
-    """The last axis moved to the front."""
+    """x with its last axis moved to the front."""
     return permute(x, (x.rank - 1, *range(x.rank - 1)))
 
 
@@ -46,7 +46,7 @@ def blocks_first(x: Node) -> Node:
 def logit_blocks(
     given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> tuple[Node, ...]:
-    """The statistics of logits: (blocks, ...) each."""
+    """The statistics of each block of logits' columns: (blocks, ...) each."""
     tensors = tensors_of(given)
     y = logits_of(tensors, softcap)
     y = in_blocks(y, sums_of(y.shape[:-1], y.shape[-1]).columns)
@@ -55,7 +55,7 @@ def logit_blocks(
 
 
 def joined_blocks(found: Sequence[Node], target: bool) -> Node:
-    """Numbers per row from those of its blocks: log of the sum of exponentials first."""
+    """Combine the statistics of blocks to numbers per row: log of the sum of exponentials first."""
     highest, total, *rest = found
     reference = top(highest, (0,))
     # exponentials are taken below the maximum: what it is has no slope
@@ -77,7 +77,7 @@ def logit_rows_rule(
     spread: bool,
     cut: LogitCut | None,
 ) -> tuple[Node | None, ...]:
-    """Slopes as one region, which is computed piece by piece too; shares have theirs in full."""
+    """The gradient of logit_rows, as one region; gradients of shares are computed in full."""
     tensors = tensors_of(given)
     lse = row_of(y, 0)
     made = logit_slopes(given, lse, g, softcap=softcap, spread=spread, cut=cut)
@@ -91,7 +91,7 @@ def logit_rows_rule(
 
 
 def row_of(packed: Node, k: int) -> Node:
-    """One of several numbers per row."""
+    """The k-th of several numbers per row."""
     k %= packed.shape[0]
     bounds = ((k, k + 1, 1), *((0, n, 1) for n in packed.shape[1:]))
     if packed.shape[0] > 1:
@@ -103,12 +103,12 @@ def row_of(packed: Node, k: int) -> Node:
 def logit_rows(
     given: Sequence[Node | None], *, softcap: float | None, spread: bool, cut: LogitCut | None
 ) -> Node:
-    """Reduce each row of logits: log of the sum of exponentials, and what a loss asks for besides.
+    """The reductions of each row of logits that a loss needs.
 
     Shapes: given (?) -> (?)
 
-    First the logarithm; the logit of its class if it has one; with `spread` the sum of all logits,
-    by class weights; the sum by shares if there are any.
+    Results: the logarithm of the sum of exponentials; the logit of the row's class, if it has one;
+    with `spread` the sum of all logits, by class weights; the sum by shares, if there are any.
 
     >>> row = [tensor([[1.0, 0.0]]), zeros(4, 2), arange(4), None]
     >>> logit_rows(row, softcap=None, spread=False, cut=None)
@@ -125,7 +125,7 @@ def logit_rows(
 
 
 def check_given(given: Sequence[Node | None]) -> None:
-    """Refuse a list that does not say what logits are made of."""
+    """Refuse a list that does not describe the tensors behind logits."""
     names, nodes = LogitTensors._fields, [isinstance(x, Node) for x in given]
     if not 3 <= len(nodes) <= len(names) or not all(nodes[:3]):
         shapes = [x.shape if isinstance(x, Node) else x for x in given]
@@ -136,7 +136,7 @@ def check_given(given: Sequence[Node | None]) -> None:
 
 
 def is_cut(cut: Sequence[object], given: Sequence[Node | None]) -> bool:
-    """Whether this says into how many pieces rows and columns are cut."""
+    """Whether `cut` gives valid numbers of pieces of rows and columns."""
     tensors = tensors_of(given)
     most = prod(tensors.x.shape[:-1]), tensors.weight.shape[0]
     return (
@@ -147,7 +147,7 @@ def is_cut(cut: Sequence[object], given: Sequence[Node | None]) -> bool:
 
 
 def rows_of(packed: Node) -> list[Node]:
-    """All numbers per row, apart."""
+    """All numbers per row, as a list."""
     return [row_of(packed, k) for k in range(packed.shape[0])]
 
 
@@ -161,7 +161,7 @@ def logit_slopes(
     spread: bool,
     cut: LogitCut | None,
 ) -> tuple[Node, ...]:
-    """The slopes of x, weight and bias, from those of logit_rows, and its first number."""
+    """The gradients of x, weight and bias, from those of logit_rows and its first result."""
     tensors = tensors_of(given)
     sums = sums_of(tensors.x.shape[:-1], tensors.weight.shape[0])
     y = in_blocks(logits_of(tensors, softcap), 1)

@@ -1,6 +1,6 @@
-"""Losses from logits x · weightᵀ: the numbers per row that they need, and slopes from these.
+"""Logits x · weightᵀ: the reductions per row that losses need, and gradients from these.
 
-Which logits are computed at once, their users say: regions in logit_rows.py, chunks in
+The callers say which logits are computed at once: regions in logit_rows.py, chunks in
 logit_chunks.py. The loss itself is in linear_cross_entropy.py.
 """
 
@@ -21,7 +21,7 @@ from gnomon.ops.statistics import top
 
 
 class Beside(NamedTuple):
-    """The tensors that are read beside logits."""
+    """Tensors that are read together with logits."""
 
     columns: Node
     target: Node | None = None
@@ -30,28 +30,28 @@ class Beside(NamedTuple):
 
 
 class LogitTensors(NamedTuple):
-    """The tensors behind logits; rows are x's leading axes, columns are classes."""
+    """The tensors from which logits follow; rows are x's leading axes, columns are classes."""
 
     x: Node
     weight: Node
     columns: Node
     """The number of each column."""
     target: Node | None = None
-    """The class of each row."""
+    """The class of each row, or None."""
     bias: Node | None = None
     classes: Node | None = None
-    """A weight per class."""
+    """The weight of each class, or None."""
     shares: Node | None = None
-    """A share of each class, per row."""
+    """The share of each class in each row, or None."""
 
     @property
     def beside(self) -> Beside:
-        """The tensors that are read beside logits."""
+        """The tensors that are read together with logits."""
         return Beside(self.columns, self.target, self.classes, self.shares)
 
 
 def tensors_of(given: Sequence[Node | None]) -> LogitTensors:
-    """The tensors behind logits, by name: the first three are always there."""
+    """The tensors behind logits by name, from a list whose first three are never None."""
     x, weight, columns, *others = given
     assert x is not None, "logit_rows looked"
     assert weight is not None, "logit_rows looked"
@@ -60,17 +60,18 @@ def tensors_of(given: Sequence[Node | None]) -> LogitTensors:
 
 
 class Sums(NamedTuple):
-    """Into how many leaves the sums of slopes are cut: along each axis of rows, along columns."""
+    """The leaves of gradients' sums: along each axis of rows, and along columns."""
 
     rows: tuple[int, ...]
     columns: int
 
 
 class LogitCut(NamedTuple):
-    """Into how many pieces rows and columns are cut: powers of two that divide their leaves.
+    """The number of pieces of rows and columns: powers of two that divide their leaves.
 
-    With `sweeps`, any numbers: slopes of x are made by pieces of rows, then those of the weight by
-    pieces of columns. No partial sum waits, but logits are computed a third time.
+    With `sweeps`, any numbers are allowed: gradients of x are computed by chunks of rows, then
+    those of the weight by chunks of columns. No partial sum has to be stored, but logits are
+    computed a third time.
     """
 
     down: int
@@ -79,7 +80,7 @@ class LogitCut(NamedTuple):
 
 
 def sums_of(rows: Shape, columns: int) -> Sums:
-    """The leaves that the sizes of a program give.
+    """The leaves of gradients' sums in canonical order, for the given rows and columns.
 
     >>> sums_of((2048,), 32768), sums_of((8, 256), 50257)
     (Sums(rows=(16,), columns=16), Sums(rows=(8, 2), columns=1))
@@ -90,7 +91,7 @@ def sums_of(rows: Shape, columns: int) -> Sums:
 
 
 def logits_of(given: LogitTensors, softcap: float | None) -> Node:
-    """The logits (..., classes), capped if asked for."""
+    """The logits (..., classes), with softcap if it is not None."""
     names = LETTERS[: given.x.rank - 1]
     y = contract(f"{names}z,yz->{names}y", wide(given.x), wide(given.weight))
     y = y if given.bias is None else y + given.bias
@@ -98,30 +99,30 @@ def logits_of(given: LogitTensors, softcap: float | None) -> Node:
 
 
 def in_blocks(y: Node, blocks: int) -> Node:
-    """The last axis as (blocks, columns of a block)."""
+    """The last axis reshaped to (blocks, columns of a block)."""
     return reshape(y, (*y.shape[:-1], blocks, y.shape[-1] // blocks))
 
 
 def is_target(y: Node, beside: Beside, target: Node) -> Node:
-    """Whether a column of (..., blocks, columns) is its row's class."""
+    """A mask (..., blocks, columns) of the columns that are their row's class."""
     return elementwise("eq", in_blocks(beside.columns, y.shape[-2]), per_row(target))
 
 
 def per_row(value: Node) -> Node:
-    """A value per row beside (blocks, columns)."""
+    """A value per row, reshaped to broadcast with (blocks, columns)."""
     return reshape(value, (*value.shape, 1, 1))
 
 
 def weighted(y: Node, beside: Beside) -> Node:
-    """y, each class by its weight."""
+    """The logits, or values of their shape, times the weights of classes, if any."""
     return y if beside.classes is None else y * in_blocks(beside.classes, y.shape[-2])
 
 
 def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
-    """The statistics of each row's blocks: (..., blocks) each.
+    """The statistics of each block of each row: (..., blocks) each.
 
-    The maximum, and the sum of exponentials below it; the logit of the row's class (−inf where it
-    is in another block); the sum of logits by class weights; their sum by shares too.
+    The maximum, and the sum of exponentials relative to it; the logit of the row's class (−inf if
+    it is in another block); the sum of logits by class weights; their sum by shares too.
     """
     last = (y.rank - 1,)
     below = elementwise("exp", y - top(y, last))
@@ -138,9 +139,9 @@ def statistics(y: Node, beside: Beside, spread: bool) -> list[Node]:
 
 
 def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread: bool) -> Node:
-    """The slopes of logits, (..., blocks, columns), from those of the numbers per row.
+    """The gradients of logits, (..., blocks, columns), from those of the reductions per row.
 
-    A row whose slopes are all 0 gives 0, whatever its logits hold.
+    A row with a gradient of 0 gives 0, whatever its logits are.
     """
     live = elementwise("ne", parts[0], 0.0)
     for part in parts[1:]:
@@ -159,7 +160,7 @@ def slopes_of(y: Node, beside: Beside, lse: Node, parts: Sequence[Node], spread:
 
 
 def before_cap(slopes: Node, y: Node, softcap: float | None) -> Node:
-    """Gradients of logits before softcap, from those after it."""
+    """The gradients of logits before softcap, from those after it."""
     if softcap is None:
         return slopes
     share = y / softcap
@@ -167,24 +168,24 @@ def before_cap(slopes: Node, y: Node, softcap: float | None) -> Node:
 
 
 def slope_of_x(slopes: Node, weight: Node, sums: Sums) -> Node:
-    """The slope of x: a sum over columns."""
+    """The gradient of x: a sum over columns."""
     names = LETTERS[: slopes.rank - 1]
     return product(f"{names}y,yz->{names}z", slopes, wide(weight), (sums.columns,))
 
 
 def slope_of_weight(slopes: Node, x: Node, sums: Sums) -> Node:
-    """The slope of weight: a sum over rows."""
+    """The gradient of weight: a sum over rows."""
     names = LETTERS[: slopes.rank - 1]
     return product(f"{names}y,{names}z->yz", slopes, wide(x), sums.rows)
 
 
 def product(spec: str, a: Node, b: Node, counts: tuple[int, ...]) -> Node:
-    """A contraction whose leaves are given, since those of a piece are part of the whole's."""
+    """A contraction with given leaves, since a piece has part of the whole's leaves."""
     return a.arena.node("contract", (a, b), spec=spec, leaves=counts, dtype=accumulator(a.dtype))
 
 
 def slope_of_bias(slopes: Node, sums: Sums) -> Node:
-    """The slope of a bias: slopes summed over rows, the innermost axis first."""
+    """The gradient of a bias: logits' gradients summed over rows, the innermost axis first."""
     for axis in reversed(range(slopes.rank - 1)):
         slopes = slopes.arena.node(
             "reduce",

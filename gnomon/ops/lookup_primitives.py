@@ -1,7 +1,7 @@
-"""Lookups: gather and scatter, each other's transposes, and sort, which gives positions.
+"""Lookups: gather and its transpose scatter, and sort, which gives positions.
 
 gather "vd,bt->btd" reads row x[index[b, t]]; its transpose scatter "btd,bt->vd" folds rows into
-place. The letter that x has and the result lacks is the one looked up.
+place. The letter that x has and the result lacks is the indexed one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gnomon.ops.scalars import where
 
 
 def sizes_of(op: str, spec: str, left: Node, right: Node) -> dict[str, int]:
-    """Letter -> size, checked between both operands."""
+    """Letter -> size; raises ShapeError if both operands disagree."""
     a, b, _ = split_spec(spec)
     if (len(a), len(b)) != (left.rank, right.rank):
         raise ShapeError(f"{op}: {spec} does not name the axes of {left.shape} and {right.shape}.")
@@ -35,12 +35,12 @@ def sizes_of(op: str, spec: str, left: Node, right: Node) -> dict[str, int]:
 
 
 def grid(out: str, size: dict[str, int], letter: str) -> np.ndarray:
-    """0..n-1 along one of the axes named by `out`."""
+    """The positions 0..n-1 along one of the axes named by `out`."""
     return np.arange(size[letter]).reshape([-1 if c == letter else 1 for c in out])
 
 
 def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
-    """values, whose axes are `own`, with the axes of `out`: size 1 for the missing ones."""
+    """The values with axes `own`, permuted to the axes `out`, with size 1 for missing ones."""
     present = [c for c in out if c in own]
     moved = values.transpose([own.index(c) for c in present])
     return moved.reshape([moved.shape[present.index(c)] if c in own else 1 for c in out])
@@ -48,7 +48,7 @@ def spread(values: np.ndarray, own: str, out: str) -> np.ndarray:
 
 @primitive("gather")
 class Gather(IndexPrimitive):
-    """Elements of x at positions."""
+    """The elements of x at given positions."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         x, index = inputs
@@ -83,7 +83,7 @@ class Gather(IndexPrimitive):
 
 @primitive("scatter")
 class Scatter(Primitive):
-    """Values folded into positions of an axis; untouched places hold the identity."""
+    """Values folded into positions of an axis; positions without values hold the identity."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         values, index = inputs
@@ -152,7 +152,7 @@ class Scatter(Primitive):
 
 @primitive("sort")
 class Sort(Primitive):
-    """Positions that put an axis in order; equals keep theirs, NaN counts as largest."""
+    """The positions that sort an axis, stable; NaN counts as largest."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, int64
@@ -178,9 +178,9 @@ def gather(spec: str, x: Node, index: Node) -> Node:
 
 
 def within(index: Node, size: int) -> Node:
-    """Positions that are reported where they are outside an axis of this size.
+    """Positions that are reported, when a program runs, if they exceed an axis of this size.
 
-    They can count to its end: what is as narrow as uint8 becomes int64 beside more places.
+    Their dtype can count to the axis's end: uint8 becomes int64 if there are more places.
     """
     index = index if size <= index.dtype.limits[1] else cast(index, int64)
     names = "abcdefghijklmnopqrstuvwxy"[: index.rank]
@@ -197,5 +197,5 @@ def scatter(monoid: str, spec: str, values: Node, index: Node, size: int) -> Nod
 
 
 def sort_positions(x: Node, axis: int, descending: bool = False) -> Node:
-    """Positions that put an axis in order."""
+    """The positions that sort an axis, stable."""
     return x.arena.node("sort", (x,), axis=axis, descending=descending)

@@ -1,6 +1,7 @@
-"""Losses: distances between a guess and a target, of numbers and of chances.
+"""Losses between predictions and targets: of numbers, and of probabilities.
 
-Of elements or rows, reduced by "mean", "sum" or "none"; means divide by a count or by weights.
+They are per element or row, reduced by "mean", "sum" or "none"; means divide by a count or by the
+sum of weights.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def reduced(name: str, terms: Node, reduction: str) -> Node:
-    """The terms, their sum or their mean."""
+    """Reduce the terms of a loss: "none", "sum" or "mean"."""
     choice(name, "reduction", reduction, REDUCTIONS)
     axes = tuple(range(terms.rank))
     if reduction == "none":
@@ -38,7 +39,7 @@ def reduced(name: str, terms: Node, reduction: str) -> Node:
 def weighed(
     name: str, terms: Node, weight: Node | None, x: Node, reduction: str, by_weights: bool = True
 ) -> Node:
-    """Terms reduced, each times its weight; a mean divides by the weights' sum, or by the count."""
+    """Reduce terms times their weights; a mean divides by the weights' sum, or by the count."""
     if weight is None:
         return reduced(name, terms, reduction)
     if weight.shape != x.shape:
@@ -52,12 +53,12 @@ def weighed(
 
 
 def np_reduced(terms: np.ndarray, reduction: str = "mean") -> Any:
-    """The reduction of a loss's terms by numpy."""
+    """Compute the reduction of a loss's terms with numpy."""
     return terms if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](terms)
 
 
 def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
-    """A guess and what was wanted, in one dtype and shape."""
+    """A prediction and its target, broadcast to one dtype and shape; raises for integers."""
     x, target = broadcast(name, x, target)
     floats_only(name, x)
     return x, target
@@ -73,7 +74,7 @@ def pair(name: str, x: Node, target: Node) -> tuple[Node, Node]:
     order="size_average reduce reduction weight",
 )
 def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
-    """The squared difference, each times its weight; the mean then divides by the weights' sum.
+    """The squared difference times the weight; the mean divides by the sum of weights.
 
     >>> mse_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(4.5)
@@ -95,7 +96,7 @@ def mse_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | N
     order="size_average reduce reduction weight",
 )
 def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | None = None) -> Node:
-    """The absolute difference, each times its weight; the mean then divides by the weights' sum.
+    """The absolute difference times the weight; the mean divides by the sum of weights.
 
     >>> l1_loss(tensor([1.0, 2.0]), tensor([1.0, 5.0]))
     Tensor(1.5)
@@ -105,13 +106,13 @@ def l1_loss(x: Node, target: Node, *, reduction: str = "mean", weight: Node | No
 
 
 def np_huber(x: np.ndarray, target: np.ndarray, delta: Any):
-    """The Huber function of a difference by numpy."""
+    """Compute the Huber function of a difference with numpy."""
     away = np.abs(x - target)
     return np.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta))
 
 
 def huber(x: Node, target: Node, delta: float) -> Node:
-    """Half a square near 0, a line further out."""
+    """The Huber function of a difference: half the square near 0, linear beyond delta."""
     away = x - target
     size = elementwise("abs", away)
     line = (size - 0.5 * delta) * delta
@@ -127,7 +128,7 @@ def huber(x: Node, target: Node, delta: float) -> Node:
     order="size_average reduce reduction beta",
 )
 def smooth_l1_loss(x: Node, target: Node, *, reduction: str = "mean", beta: float = 1.0) -> Node:
-    """The absolute difference, rounded off within beta of 0.
+    """The absolute difference, quadratic where it is below beta.
 
     d² / (2 · beta) where d = |x − target| < beta, else d − beta / 2 (Girshick 2015,
     arXiv:1504.08083, eq. 3, with beta 1).
@@ -158,10 +159,10 @@ def huber_loss(
     delta: float = 1.0,
     weight: Node | None = None,
 ) -> Node:
-    """Half the squared difference, growing only linearly beyond delta, each times its weight.
+    """Half the squared difference, linear beyond delta, times the weight.
 
     d² / 2 where d = |x − target| < delta, else delta · (d − delta / 2) (Huber 1964). The mean
-    divides by the count, also of weighted terms, as PyTorch's does.
+    divides by the count, even with weights, as PyTorch's does.
 
     >>> huber_loss(tensor([0.5, 3.0]), zeros(2), reduction="none", delta=2.0)
     Tensor([0.125, 4.   ])
@@ -181,7 +182,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Node:
-    """−log of the density at target of a normal distribution with mean x and this variance.
+    """−log of the normal density with mean x and variance var, at target.
 
     (log(var) + (x − target)² / var) / 2, var at least eps; full adds log(2π) / 2 (Nix and
     Weigend 1994).
@@ -220,7 +221,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Node:
-    """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x.
+    """−log of the Poisson probability of target, where the mean is exp(x), or x.
 
     >>> poisson_nll_loss(tensor([0.0]), tensor([2.0]))
     Tensor(1.)
@@ -242,13 +243,13 @@ def poisson_nll_loss(
 
 
 def chance_gradient(g: Node, y: Node, x: Node, target: Node):
-    """(x − target) / (x · (1 − x)), the divisor at least 1e-12."""
+    """The gradients of x and target; for x (x − target) / (x · (1 − x)), divisor at least 1e-12."""
     divisor = elementwise("maximum", x * (1.0 - x), 1e-12)
     return g * (x - target) / divisor, g * (bounded_log(1.0 - x) - bounded_log(x))
 
 
 def bounded_log(x: Node) -> Node:
-    """log(x), at least −100."""
+    """The logarithm of x, but at least −100."""
     return elementwise("maximum", elementwise("log", x), -100.0)
 
 
@@ -259,7 +260,7 @@ def bounded_log(x: Node) -> Node:
     gradient=chance_gradient,
 )
 def surprise(x: Node, target: Node) -> Node:
-    """−log of the chance of a yes-or-no answer; logarithms are at least −100.
+    """The negative log-likelihood of a probability, with logarithms clamped to at least −100.
 
     Shapes: x (...), target (...) -> (...)
 
@@ -281,7 +282,7 @@ def surprise(x: Node, target: Node) -> Node:
 def binary_cross_entropy(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
-    """−log of the chance that x gives to a yes-or-no answer.
+    """−log of the probability that x gives to a binary target.
 
     >>> binary_cross_entropy(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
@@ -307,7 +308,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Node | None = None,
 ) -> Node:
-    """binary_cross_entropy of sigmoid(x), without its overflow.
+    """binary_cross_entropy of sigmoid(x), without overflow.
 
     >>> binary_cross_entropy_with_logits(tensor([0.0, 1000.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
@@ -330,7 +331,7 @@ def binary_cross_entropy_with_logits(
     order="size_average reduce reduction log_target",
 )
 def kl_div(x: Node, target: Node, *, reduction: str = "mean", log_target: bool = False) -> Node:
-    """target · (log(target) − x), where x is a logarithm already.
+    """The Kullback-Leibler divergence target · (log(target) − x), where x holds log-probabilities.
 
     reduction "batchmean" divides the sum by the first size.
 

@@ -1,6 +1,6 @@
-"""Losses of pairs and margins: near or far, above or below, by so much.
+"""Losses of pairs and margins.
 
-Distances between a guess and a target are in losses.py.
+Losses that measure a distance between prediction and target are in losses.py.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def soft_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
 def multilabel_soft_margin_loss(
     x: Node, target: Node, weight: Node | None = None, *, reduction: str = "mean"
 ) -> Node:
-    """binary_cross_entropy_with_logits, averaged over the classes of every row.
+    """binary_cross_entropy_with_logits, averaged over the classes of each row.
 
     Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
 
@@ -107,7 +107,7 @@ def multi_margin_loss(
 
 @op(functional=True, order="size_average reduce reduction")
 def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") -> Node:
-    """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes.
+    """max(0, 1 − x of each target + x of each other class) / classes; −1 ends the targets.
 
     Shapes: x (*s, c), target (*s, c) -> (*s) if reduction == "none" else ()
 
@@ -135,7 +135,7 @@ def multilabel_margin_loss(x: Node, target: Node, *, reduction: str = "mean") ->
 def margin_ranking_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
-    """max(0, margin − target · (x − y)): x is to lie above y where the target is 1.
+    """max(0, margin − target · (x − y)); target 1 means that x should exceed y, −1 that y should.
 
     >>> margin_ranking_loss(tensor([1.0]), tensor([3.0]), tensor([1.0]))
     Tensor(2.)
@@ -153,7 +153,7 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     x: Node, y: Node, target: Node, *, margin: float = 0.0, reduction: str = "mean"
 ) -> Node:
-    """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1.
+    """1 − cosine where the target is 1, max(0, cosine − margin) where it is −1.
 
     Shapes: x (*s, d), y (*s, d), target (*s) -> (*s) if reduction == "none" else ()
 
@@ -195,7 +195,7 @@ def triplet_margin_loss(
     Shapes: anchor (*s, d), positive (*s, d), negative (*s, d) -> (*s) if reduction == "none" else
     ()
 
-    With `swap` the negative's distance to the positive counts where it is the smaller one.
+    With `swap` the distance from negative to positive is used where it is smaller.
 
     >>> triplet_margin_loss(tensor([[0.0]]), tensor([[3.0]]), tensor([[1.0]]))
     Tensor(3.)

@@ -32,7 +32,7 @@ Order = float | str
 
 @op(reference=np.linalg.matrix_power, linalg=True, complex="formula")
 def matrix_power(x: Node, n: int) -> Node:
-    """The product of n matrices x, of −n inverses of it, or the identity.
+    """The n-th power of a matrix; negative n powers its inverse.
 
     Shapes: x (*b, m, m) -> (*b, m, m)
 
@@ -51,7 +51,7 @@ def matrix_power(x: Node, n: int) -> Node:
 
 
 def exponential_gradient(g: Node, y: Node, x: Node) -> Node:
-    """The corner of the exponential of [[xᵀ, g], [0, xᵀ]] (Najfeld and Havel 1995)."""
+    """The gradient: a block of the exponential of [[xᵀ, g], [0, xᵀ]] (Najfeld and Havel 1995)."""
     n, xt = x.shape[-1], turned(x)
     both = cat([cat([xt, g], -1), cat([xt * 0.0, xt], -1)], -2)
     return columns(lines(exponential(both), 0, n), n, 2 * n)
@@ -65,7 +65,7 @@ def exponential(x: Node) -> Node:
 
 @op(linalg=True, complex="formula")
 def matrix_exp(x: Node) -> Node:
-    """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often.
+    """The matrix exponential Σ xᵏ / k!, by scaling and squaring in float64.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -88,10 +88,11 @@ def matrix_norm(
     *,
     dtype: object = None,
 ) -> Node:
-    """The size of a matrix: the root of its sum of squares, or the most that it does to a vector.
+    """A norm of matrices over two axes.
 
-    ord: "fro"; "nuc", the sum of singular values; 2 and −2, the largest and least of them; 1 and
-    −1 the largest and least sum of a column, inf and −inf of a row.
+    ord: "fro", the root of the sum of squares; "nuc", the sum of singular values; 2 and −2, the
+    largest and least of them; 1 and −1, the largest and least column sum of |x|; inf and −inf, row
+    sum.
 
     >>> gn.linalg.matrix_norm(tensor([[3.0, 0.0], [4.0, 0.0]]), 1)
     Tensor(7.)
@@ -145,7 +146,7 @@ def norm(
 
 @op(linalg=("cond",), complex="formula")
 def condition_number(x: Node, p: Order | None = None) -> Node:
-    """The condition number: the norm of a matrix times that of its inverse; infinite without one.
+    """The condition number: the norm of x times the norm of its inverse; ∞ if singular.
 
     Shapes: x (*b, m, n) -> (*b)
 

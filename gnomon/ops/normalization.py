@@ -1,6 +1,6 @@
 """Softmax and the normalizations.
 
-Sums and squares are taken in float32 at least, in two passes, and rounded once. Statistics over
+Sums and squares are computed in float32 at least, in two passes, and rounded once. Statistics over
 several axes are one reduction; batch and sequence are never flattened.
 """
 
@@ -26,21 +26,21 @@ from gnomon.ops.view_primitives import pad, window
 
 
 def softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
-    """Only the result is needed, not the exponentials."""
+    """The gradient of softmax, from its result alone."""
     axes = many_axes("softmax", axis, x.rank)
     g, z = wide(g), wide(y)
     return cast(z * (g - expand(fold("add", g * z, axes, True), x.shape)), x.dtype)
 
 
 def np_softmax(x: np.ndarray, axis: int, dtype: Any = None) -> np.ndarray:
-    """Softmax by numpy."""
+    """Compute softmax with numpy."""
     e = np.exp(x - np.max(x, axis, keepdims=True))
     return e / np.sum(e, axis, keepdims=True)
 
 
 @op(reference=np_softmax, gradient=softmax_gradient, autocast="wide", special=True)
 def softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """Exponentials along an axis, scaled to sum to 1.
+    """Exponentials along an axis, divided by their sum.
 
     exp(x − m) / sum(exp(x − m)), m the maximum.
 
@@ -69,19 +69,19 @@ def softmin(x: Node, axis: int) -> Node:
 
 
 def one_axis_only(axis: object) -> int:
-    """The axis, which must be given as one integer."""
+    """Return the axis; raises if it is not one integer."""
     if not isinstance(axis, int):
         raise ArgumentError(f"softmax: needs one axis: got {axis!r}. Use axis=-1 for the last.")
     return axis
 
 
 def result_kind(x: Node, dtype: object):
-    """The dtype asked for, or that of x as floats."""
+    """The dtype asked for, else that of x as floats."""
     return floating(x).dtype if dtype is None else dtype_of(dtype)
 
 
 def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
-    """Only the result is needed."""
+    """The gradient of log_softmax, from its result alone."""
     axes = many_axes("log_softmax", axis, x.rank)
     g, z = wide(g), wide(y)
     return cast(g - elementwise("exp", z) * fold("add", g, axes, True), x.dtype)
@@ -94,7 +94,7 @@ def log_softmax_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node
     autocast="wide",
 )
 def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The logarithm of softmax, without its underflow.
+    """log(softmax(x)), without underflow.
 
     Shapes: x (...) -> (...)
 
@@ -111,7 +111,7 @@ def log_softmax(x: Node, axis: int, *, dtype: object = None) -> Node:
 
 
 def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: Node | None):
-    """The last axes of x, whose sizes and weights' sizes must be the shape."""
+    """The last axes of x that `shape` covers; raises if sizes of x or weights differ from it."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if not shape or x.shape[-len(shape) :] != shape:
         raise ShapeError(f"{name}: x must end in {shape}: got {x.shape}.")
@@ -125,7 +125,7 @@ def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: No
 
 
 def scaled(y: Node, weight: Node | None, bias: Node | None) -> Node:
-    """weight · y + bias, in y's dtype."""
+    """weight · y + bias, in the dtype of y; None is skipped."""
     y = y if weight is None else y * cast(weight, y.dtype)
     return y if bias is None else y + cast(bias, y.dtype)
 
@@ -137,12 +137,12 @@ def standardized(x: Node, axes: tuple[int, ...], eps: float) -> Node:
 
 
 def np_standardized(x: np.ndarray, axes: Any, eps: Any):
-    """Standardize x over axes, by numpy."""
+    """Standardize x over axes with numpy."""
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 
 
 def np_scaled(y: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None):
-    """weight · y + bias by numpy."""
+    """Compute weight · y + bias with numpy."""
     return y * (1 if weight is None else weight) + (0 if bias is None else bias)
 
 
@@ -162,7 +162,7 @@ def layer_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """x with mean 0 and variance 1 over its last axes, then scaled and moved.
+    """Normalize x to mean 0 and variance 1 over its last axes, then scale and shift.
 
     Shapes: x (..., *normalized_shape), weight (*normalized_shape), bias (*normalized_shape) ->
     (..., *normalized_shape)
@@ -196,7 +196,7 @@ def rms_norm(
     weight: Node | None = None,
     eps: float | None = None,
 ) -> Node:
-    """x divided by its root mean square over its last axes, then scaled.
+    """Divide x by its root mean square over its last axes, then scale.
 
     Shapes: x (..., *normalized_shape), weight (*normalized_shape) -> (..., *normalized_shape)
 
@@ -218,7 +218,7 @@ def rms_norm(
 
 
 def per_channel(x: Node, value: Node) -> Node:
-    """A vector over channels, shaped to broadcast along axis 1 of x."""
+    """A vector over channels, reshaped to broadcast along axis 1 of x."""
     if x.rank < 2 or value.shape != (x.shape[1],):
         raise ShapeError(
             f"norm: what is per channel must be (c,), c the size of axis 1 of x {x.shape}: "
@@ -241,7 +241,7 @@ def batch_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved.
+    """Normalize each channel (axis 1) by a given mean and variance, then scale and shift.
 
     Shapes: x (n, c, ...), mean (c), var (c) -> (n, c, ...)
 
@@ -266,7 +266,7 @@ def batch_norm_gradient(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> tuple[Node | None, ...]:
-    """Two sums per channel say all: of the gradient, and of it times the standard values."""
+    """The gradient of batch norm, from two sums per channel."""
     if gs[0] is None:
         return tuple(None for v in (x, weight, bias) if v is not None)
     axes = tuple(k for k in range(x.rank) if k != 1)
@@ -289,7 +289,7 @@ def batch_norm_gradient(
 def batch_norm_training(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> tuple[Node, Node, Node]:
-    """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased.
+    """batch_norm by the batch's own mean and variance, returned too, the variance unbiased.
 
     Shapes: x (n, c, ...) -> (n, c, ...), (c), (c)
 
@@ -326,7 +326,7 @@ def group_norm(
     bias: Node | None = None,
     eps: float = 1e-5,
 ) -> Node:
-    """x standard within each sample's groups of channels (axis 1), scaled and moved per channel.
+    """Normalize each sample over groups of channels (axis 1), then scale and shift per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -353,7 +353,7 @@ def group_norm(
 def instance_norm(
     x: Node, weight: Node | None = None, bias: Node | None = None, eps: float = 1e-5
 ) -> Node:
-    """x standard within each sample's channel, then scaled and moved per channel.
+    """Normalize each channel of each sample, then scale and shift per channel.
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -378,7 +378,7 @@ def instance_norm(
 def local_response_norm(
     x: Node, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Node:
-    """x divided by a power of the mean square of channels (axis 1) nearby.
+    """Divide x by a power of the mean square of neighbouring channels (axis 1).
 
     Shapes: x (n, c, ...) -> (n, c, ...)
 
@@ -411,7 +411,7 @@ def local_response_norm(
 
 @op(functional=True)
 def normalize(x: Node, p: float = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Node:
-    """x divided by its p-norm along an axis, which counts as at least eps.
+    """Divide x by its p-norm along an axis, with norms at least eps.
 
     Shapes: x (...) -> (...)
 

@@ -1,6 +1,6 @@
-"""Counts of positions, and elements that are put in order where a mask holds.
+"""Counts of positions, and elements selected by a mask.
 
-Lookups and writes by positions are in indexing.py.
+Lookups and writes by index are in indexing.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gnomon.ops.scan_primitives import scan
 
 
 def np_masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray):
-    """masked_scatter by numpy."""
+    """Compute masked_scatter with numpy."""
     x, mask = np.broadcast_arrays(x, mask)
     y = x.copy()
     y[mask] = source.reshape(-1)[: mask.sum()]
@@ -31,7 +31,7 @@ def np_masked_scatter(x: np.ndarray, mask: np.ndarray, source: np.ndarray):
 
 @op(reference=np_masked_scatter, complex=("parts", 0, 2))
 def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
-    """x with the elements of another tensor, in order, where the mask holds.
+    """x with the elements where the mask is True replaced by elements of source, in order.
 
     Shapes: x (...), mask (...), source (*m) -> (...)
 
@@ -51,7 +51,7 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
     reference=lambda index, size, weights=None: np.bincount(index, weights, size),
 )
 def counts(index: Node, size: int, weights: Node | None = None) -> Node:
-    """The number of times that each of 0 … size − 1 occurs, or the sum of its weights.
+    """The number of occurrences of each of 0 … size − 1, or the sum of their weights.
 
     Shapes: index (n), weights (n) -> (size)
 

@@ -1,7 +1,7 @@
-"""Arguments of PyTorch's functions that old programs give by other words or at other positions.
+"""Arguments by names or positions that PyTorch's functions took in older versions.
 
-Losses took two words before `reduction`, and take their settings by position; sums took their
-factors as numbers between tensors.
+Losses had two keywords before `reduction`, and took their settings by position; sums such as
+addcmul took their factors as numbers between tensors.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 __all__ = ["OLDER", "by_position", "factors_in_words", "in_one_word", "reduction_of"]
 
 OLDER = ("size_average", "reduce")
-"""Words for a reduction that losses took before they took `reduction`."""
+"""The keywords for a reduction that losses took before `reduction`."""
 FACTORS = ("alpha", "beta", "value")
-"""Words for what sums took as numbers behind their first tensor."""
+"""The names of factors that older programs give as numbers after the first tensor."""
 
 
 def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
-    """The reduction that a loss is asked for, by its word or by PyTorch's two older ones.
+    """The reduction of a loss, from `reduction` or from PyTorch's two older keywords.
 
     >>> reduction_of(None, None, "none"), reduction_of(False, None, "mean")
     ('none', 'sum')
@@ -30,7 +30,7 @@ def reduction_of(size_average: object, reduce: object, reduction: str) -> str:
 
 
 def in_one_word(named: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a loss with its reduction in one word, where the older ones ask for one.
+    """The keywords of a loss, with `reduction` in place of the older two.
 
     >>> in_one_word({"size_average": False}), in_one_word({"reduce": None})
     ({'reduction': 'sum'}, {})
@@ -45,9 +45,9 @@ def in_one_word(named: dict[str, Any]) -> dict[str, Any]:
 def factors_in_words(
     words: Sequence[str], count: int, args: Sequence[Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """A sum's tensors, and by their words the numbers that stood between; None if none did.
+    """The tensors of a sum, and its factors by name, if numbers are between tensors; else None.
 
-    words: of its parameters, of which so many may stand by position.
+    words: the names of its parameters, of which that many may be given by position.
 
     >>> factors_in_words(("x", "y", "z", "value"), 3, ("a", 0.5, "b", "c"))
     (('a', 'b', 'c'), {'value': 0.5})
@@ -63,7 +63,7 @@ def factors_in_words(
 def by_position(
     order: str, count: int, args: Sequence[Any], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """Arguments behind so many positions, by their words in PyTorch's order; None if none fit.
+    """The arguments after the first `count`, by name in PyTorch's order; None if they do not fit.
 
     >>> by_position("size_average reduce reduction", 2, ("x", "y", None, None, "sum"), {})
     (('x', 'y'), {'size_average': None, 'reduce': None, 'reduction': 'sum'})

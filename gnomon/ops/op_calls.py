@@ -1,6 +1,6 @@
-"""Calls of operations: their arguments as keys, with the nodes among them taken out.
+"""Calls of operations as keys, with the nodes among their arguments replaced.
 
-Also calls that are repeated for other nodes, as a recipe of what they made.
+Also calls that are repeated for other nodes, as a recipe of the nodes they created.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from gnomon.ir.operators import constant
 
 TUPLES: tuple[type, ...] = (tuple,)
 LISTS: tuple[type, ...] = (*TUPLES, list)
-"""Types whose elements are looked into; what these are is not known."""
+"""Types of arguments whose elements may be nodes."""
 PLAIN = frozenset({int, bool, str, DType, type(None)})
 
 
 class Leaf(NamedTuple):
-    """Stands for the k-th node among a call's arguments."""
+    """A reference to the k-th node among a call's arguments."""
 
     number: int
 
 
 class OpCall(Keyed):
-    """An operation's arguments, nodes replaced by leaves: what a region remembers of its call."""
+    """The arguments of a call with nodes replaced by leaves, as a region stores them."""
 
     __slots__ = ("_hash", "args", "key", "kwargs")
 
@@ -49,9 +49,9 @@ class OpCall(Keyed):
 def plain_call(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...] | None, list[Node]]:
-    """A call's key and the nodes among its arguments; no key where others than plain values are.
+    """A key of a call, and the nodes among its arguments; None for calls of unusual values.
 
-    Nodes among keywords stand in another order where the operation is traced.
+    Nodes among keywords may come in another order when the operation is traced.
     """
     nodes: list[Node] = []
     key: list[Any] = [default_float(), len(args), *kwargs]
@@ -64,7 +64,7 @@ def plain_call(
 
 
 def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool:
-    """Add values to a key, with their types, and the nodes among them; False if one has no key."""
+    """Append values and their types to a key, and nodes to a list; False if a value has no key."""
     for value in values:
         kind = value.__class__
         if kind is Node:
@@ -85,14 +85,14 @@ def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool
 
 
 def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
-    """A call's arguments, and the nodes among them."""
+    """The arguments of a call without nodes, and these nodes."""
     nodes: list[Node] = []
     positional = strip(args, nodes)
     return OpCall(positional, tuple([(k, strip(kwargs[k], nodes)) for k in sorted(kwargs)])), nodes
 
 
 def strip(value: Any, nodes: list[Node]) -> Any:
-    """An argument with its nodes taken out into the list."""
+    """An argument with nodes replaced by leaves; the nodes are appended to the list."""
     if isinstance(value, Node):
         nodes.append(value)
         return Leaf(len(nodes) - 1)
@@ -102,7 +102,7 @@ def strip(value: Any, nodes: list[Node]) -> Any:
 
 
 def fill(value: Any, nodes: Sequence[Node]) -> Any:
-    """An argument with its nodes put back."""
+    """An argument with leaves replaced by nodes."""
     if isinstance(value, Leaf):
         return nodes[value.number]
     if isinstance(value, TUPLES):
@@ -111,7 +111,7 @@ def fill(value: Any, nodes: Sequence[Node]) -> Any:
 
 
 _recipes: Recent[tuple[Any, ...], Any] = memo(Recent())
-"""For functions and kinds of operands: operands, what was made of them in order, and results."""
+"""Cache of recipes by function and kinds of operands: operands, nodes made of them, results."""
 
 
 def repeated(
@@ -120,7 +120,7 @@ def repeated(
     function: Callable[..., Sequence[Node | None]],
     last: Node | None = None,
 ) -> Sequence[Any]:
-    """The results of a function, which is called once for operands of such kinds.
+    """The results of a function, which is called once per kinds of operands and then repeated.
 
     key: what it depends on beside these. last: the last operand, made of all but it and the one
     before, where the function looks at how it was made.

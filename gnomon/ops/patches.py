@@ -1,6 +1,7 @@
-"""Windows of a plane flattened along one axis, and their transpose: what pooling is made of.
+"""Windows of a plane flattened along one axis, and their transpose, for pooling.
 
-Which elements a window has, and what it gives back to them. What is done with them: pooling.py.
+They extract the elements of windows, and sum windows' gradients back to elements. pooling.py uses
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gnomon.ops.windows import (
 )
 
 
-def taken(
+def unfold(
     name: str,
     x: Node,
     kernel: Sequence[int],
@@ -35,7 +36,7 @@ def taken(
     dilation: Sequence[int],
     fill: float,
 ) -> Node:
-    """Windows of x (n, c, ...), each flattened along axis 2: (n, c, elements, *places)."""
+    """The windows of x (n, c, ...), each flattened to axis 2: (n, c, elements, *places)."""
     check_reach(name, x, pads, kernel, dilation)
     check_steps(name, stride, dilation)
     x = padded_axes(x, 2, pads, fill)
@@ -53,7 +54,7 @@ def spread(
     dilation: Sequence[int],
     share: Callable[[int, Cut], Node],
 ) -> Node:
-    """The transpose of `taken`: share(k, cut) is what elements get that are the k-th of windows.
+    """The transpose of `unfold`: share(k, cut) gives values for the k-th elements of windows.
 
     What is cut has the places of g last, with the margins of `around`.
     """
@@ -71,7 +72,7 @@ def spread(
 def phases_of(
     x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, dilation: Sequence[int]
 ) -> Phases:
-    """The phases of x's axes."""
+    """The phases of all spatial axes of x."""
     lows = tuple(low for low, _ in padding)
     return all_phases(x.shape[2:], lows, kernel, (stride, dilation, 1))
 
@@ -85,13 +86,13 @@ def around(
     dilation: Sequence[int],
     fill: float,
 ) -> Node:
-    """Values per place (n, c, *places), with the margins that elements of x look into."""
+    """Values per place (n, c, *places), padded as far as elements of x reach."""
     phases = phases_of(x, kernel, stride, padding, dilation)
     return padded_axes(v, 2, margins(phases, v.shape[2:]), fill)
 
 
 def tiles(v: Node, x: Node, kernel: Sequence[int], padding: Pairs) -> Node:
-    """Values (n, c, elements, *places) of windows that lie side by side, as x has its elements."""
+    """Values (n, c, elements, *places) of windows without overlap, in the order of x's elements."""
     count, places = len(kernel), v.shape[3:]
     apart = reshape(v, (*v.shape[:2], *kernel, *places))
     order = (axis for k in range(count) for axis in (2 + count + k, 2 + k))

@@ -1,9 +1,9 @@
-"""Into which pieces logits are cut, by the memory that each way takes.
+"""Choose the pieces into which logits are cut, by the memory that each choice takes.
 
-Two terms make the memory: the tile of logits, which shrinks with every cut, and the partial sums of
-slopes that wait for their partners in the tree, which do not. A cut costs one product more than
-none, because logits are recomputed; two sweeps cost two, and nothing waits. Slopes of 16 bits
-have no room for partial sums, so there are sweeps only.
+Memory has two terms: the tile of logits, which shrinks with every cut, and the partial sums of
+gradients that wait for their partners in the tree, which do not. Cutting costs one product more,
+because logits are recomputed; two sweeps cost two more, without waiting sums. 16-bit gradients have
+no room for partial sums, so for them there are sweeps only.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from gnomon.ops.logits import LogitCut, sums_of
 
 STRATEGIES = ("auto", "full", "batch", "vocab")
 ROW_NUMBERS = 24
-"""Numbers kept per row besides those per block."""
+"""The numbers that are stored per row, besides those per block."""
 BLOCK_NUMBERS = 5
-"""Numbers kept per row and block of columns."""
+"""The numbers that are stored per row and block of columns."""
 ALIGNMENT = 1 << 13
-"""Bytes that are lost between values."""
+"""The bytes that alignment may add."""
 ENOUGH = 1.25
-"""More pieces must save at least this factor."""
+"""The factor of memory that more pieces must save at least."""
 SMALL = 1 / 64
-"""Finer pieces of sweeps would save no more than this part of tensors and slopes ..."""
+"""Sweeps are not cut finer to save less than this share of tensors and gradients."""
 WORTH = 4 << 20
-"""... or these bytes."""
+"""Sweeps are not cut finer to save fewer bytes than this."""
 LEAST_ROWS = 32
-"""Sweeps of fewer rows read the weight too often, unless a limit asks for them."""
+"""The fewest rows of a piece of a sweep, since each piece reads the weight, if memory allows."""
 
 
 class LossSizes(NamedTuple):
-    """The sizes of a loss: rows, inputs per row, classes; bytes of a sum, and of a number given."""
+    """The sizes of a loss: rows, width, classes; bytes of a sum, and of an element of x."""
 
     rows: Shape
     width: int
@@ -44,11 +44,11 @@ class LossSizes(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """Bytes of x and weight."""
+        """The bytes of x and weight."""
         return (prod(self.rows) + self.classes) * self.width * self.given
 
     def memory(self, cut: LogitCut | None) -> int:
-        """Bytes beside x, weight and their slopes, forward and backward together."""
+        """The bytes that a cut takes besides x, weight and gradients, forward and backward."""
         n, d, v = prod(self.rows), self.width, self.classes
         kept = n * (ROW_NUMBERS + BLOCK_NUMBERS * self.blocks) + 2 * v
         if cut is None:
@@ -63,11 +63,11 @@ class LossSizes(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """The leaves of the sum over classes."""
+        """The number of leaves of the sum over classes."""
         return sums_of(self.rows, self.classes).columns
 
     def cuts(self, strategy: str, most_rows: int | None) -> Iterator[LogitCut]:
-        """The ways to cut that a strategy allows, the coarsest first."""
+        """The cuts that a strategy allows, the coarsest first."""
         sums = sums_of(self.rows, self.classes)
         downs = powers(sums.rows[0]) if strategy != "vocab" else powers(min(2, sums.rows[0]))
         acrosses = powers(sums.columns) if strategy != "batch" else [1]
@@ -77,7 +77,7 @@ class LossSizes(NamedTuple):
         return iter(sorted(found, key=lambda cut: (cut.down * cut.across, cut.down)))
 
     def sweeps(self, most_rows: int | None, least_rows: int) -> Iterator[LogitCut]:
-        """Sweeps over as many pieces of rows as of columns, the coarsest first."""
+        """Sweeps with as many pieces of rows as of columns, the coarsest first."""
         rows = prod(self.rows)
         fewest = 2 if most_rows is None else max(-(-rows // most_rows), 2)
         most = max(rows // least_rows, fewest)
@@ -87,12 +87,12 @@ class LossSizes(NamedTuple):
 
 
 def powers(most: int) -> list[int]:
-    """1, 2, 4, ..., most."""
+    """The powers of two 1, 2, 4, ... up to `most`."""
     return [1 << k for k in range(most.bit_length())]
 
 
 def waiting_sums(pieces: int) -> int:
-    """The number of partial sums that wait at most, beside the one in the result's place.
+    """The most partial sums that are pending, besides the one in the result's buffer.
 
     >>> waiting_sums(1), waiting_sums(2), waiting_sums(16)
     (0, 0, 3)
@@ -103,10 +103,11 @@ def waiting_sums(pieces: int) -> int:
 def choose_cut(
     problem: LossSizes, strategy: str, limit: int | None, most_rows: int | None = None
 ) -> LogitCut | None:
-    """The cut that a strategy makes, within a limit of bytes; None is none.
+    """Choose a strategy's cut within a limit of bytes; None means no cut.
 
-    Without a limit "auto" cuts when logits would be larger than inputs and slopes, of 16 bits when
-    they would add much. Pieces have `most_rows` rows or fewer, if leaves can be had as small.
+    Without a limit "auto" cuts when logits would be larger than inputs and gradients, for 16-bit
+    tensors when they would add much. Chunks have at most `most_rows` rows, if leaves can be that
+    small.
     """
     cuts: list[LogitCut | None] = [None] if strategy in ("full", "auto") else []
     narrow = problem.given < problem.item

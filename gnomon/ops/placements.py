@@ -18,12 +18,12 @@ __all__ += ["placement_of"]
 P = TypeVar("P", bound="Placement")
 
 FOLDS = {"sum": "add", "product": "mul"}
-"""PyTorch's names of folds that have others here."""
+"""PyTorch's name of a fold -> the monoid, where they differ."""
 _made: dict[tuple[type, object], Any] = {}
 
 
 def one(kind: type[P], name: str = "", value: object = None) -> P:
-    """The one placement of a class with this value of its attribute, if it has one."""
+    """The single placement of a class for this value of its attribute, if it has one."""
     found = _made.get((kind, value))
     if found is None:
         made = object.__new__(kind)
@@ -39,15 +39,15 @@ class Placement:
     __slots__ = ()
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether every rank holds a stretch: of this axis, or of any."""
+        """Whether each rank has a part: along this axis, or along any if `dim` is None."""
         return isinstance(self, Split) and dim in (None, self.axis)
 
     def is_replicate(self) -> bool:
-        """Whether every rank holds all of it."""
+        """Whether each rank has the whole value."""
         return isinstance(self, Replicated)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether what ranks hold is still to be folded: by this operation, or by any."""
+        """Whether ranks have values still to be folded: by this fold, or by any."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -56,12 +56,12 @@ class Placement:
 
 @exact
 class Replicated(Placement):
-    """Every rank holds all of it."""
+    """Each rank has the whole value."""
 
     __slots__ = ()
 
     def __new__(cls) -> Replicated:
-        """The one placement of this class."""
+        """The single object of this class."""
         return one(cls)
 
     def __repr__(self) -> str:
@@ -70,9 +70,9 @@ class Replicated(Placement):
 
 @exact
 class Varying(Replicated):
-    """Every rank holds a value of its own, of one shape: no rank may compute another's.
+    """Each rank has a value of its own, of one shape, which other ranks cannot compute.
 
-    It counts as replicated where it meets what is split or pending, and only there.
+    It counts as replicated where it meets a split or pending value, and only there.
     """
 
     __slots__ = ()
@@ -83,19 +83,19 @@ class Varying(Replicated):
 
 @exact
 class Split(Placement):
-    """Every rank holds an equal stretch of one axis, in rank order."""
+    """Each rank has an equal part of one axis, in rank order."""
 
     __slots__ = ("axis",)
     __match_args__ = ("axis",)
     axis: int
 
     def __new__(cls, dim: int) -> Split:
-        """The one placement along an axis."""
+        """The single object of this class for an axis."""
         return one(cls, "axis", int(index(dim)))
 
     @property
     def dim(self) -> int:
-        """The axis, as PyTorch calls it."""
+        """The axis, by PyTorch's name."""
         return self.axis
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -107,19 +107,19 @@ class Split(Placement):
 
 @exact
 class Partial(Placement):
-    """Every rank holds one node of the tree that folds the value."""
+    """Each rank has one node of the tree that folds the value."""
 
     __slots__ = ("monoid",)
     __match_args__ = ("monoid",)
     monoid: str
 
     def __new__(cls, reduce_op: str = "sum") -> Partial:
-        """The one placement of a fold."""
+        """The single object of this class for a fold."""
         return one(cls, "monoid", FOLDS.get(reduce_op, reduce_op))
 
     @property
     def reduce_op(self) -> str:
-        """The fold, as PyTorch calls it."""
+        """The fold, by PyTorch's name."""
         return next((word for word, fold in FOLDS.items() if fold == self.monoid), self.monoid)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,7 +134,7 @@ VARYING = Varying()
 
 
 def placement_of(value: object) -> Placement:
-    """A placement as it is; raise LayoutError of anything else, such as the number of an axis."""
+    """Return a placement; raises LayoutError for anything else, such as the number of an axis."""
     if not isinstance(value, Placement):
         raise LayoutError(
             f"placements: expected Shard, Replicate or Partial: got {value!r}. Say Shard(0) of the "

@@ -1,6 +1,6 @@
-"""Windows folded: largest, mean, norm. Bins of adaptive sizes are in adaptive_pooling.py.
+"""Pooling: fold windows to their maximum, mean or norm.
 
-A window's largest element is found by position, so its gradient goes to the first of equals.
+A window's maximum is found by index, so its gradient goes to the first of equal elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gnomon.ops.arguments import floats_only, repeated
 from gnomon.ops.creation import zeros
 from gnomon.ops.elementwise import pow
 from gnomon.ops.indexing import scatter, take_along_axis
-from gnomon.ops.patches import around, spread, taken, tiles
+from gnomon.ops.patches import around, spread, tiles, unfold
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, internal, op
@@ -31,7 +31,7 @@ Numbers = int | Sequence[int]
 
 
 def largest_gradient(g: Node, y: Node, x: Node) -> Node:
-    """The gradient stands where the largest stands first."""
+    """The gradient of a maximum, which goes to the first of equal elements."""
     last = x.rank - 1
     here = elementwise("eq", along(x, last), position("max", x, last, True))
     return where(here, expand(unsqueeze(g, last), x.shape), 0.0)
@@ -39,7 +39,7 @@ def largest_gradient(g: Node, y: Node, x: Node) -> Node:
 
 @op(reference=lambda x: np.max(x, -1), gradient=largest_gradient)
 def largest(x: Node) -> Node:
-    """The largest of every row; the first of equals has the gradient.
+    """The maximum of each row; the first of equal elements gets the gradient.
 
     Shapes: x (..., n) -> (...)
 
@@ -53,7 +53,7 @@ def largest(x: Node) -> Node:
 
 
 def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: bool) -> int:
-    """The overhang of windows past the padding at the end, so that the last one is not lost."""
+    """The number of elements past the padding that the last window needs, by `ceil_mode`."""
     reach = (kernel - 1) * gap + 1
     span = size + 2 * pad - reach
     steps = -(-span // step) if ceil_mode else span // step
@@ -64,7 +64,7 @@ def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: b
 
 
 def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Numbers | None):
-    """x with samples, whether it had none, and kernel and stride per axis."""
+    """x with an axis of samples, whether it had none, and kernel and stride per axis."""
     if x.rank not in (count + 1, count + 2):
         raise ShapeError(
             f"{name}: x must be (n, c, ...) with {count} more axes, or without n: got {x.shape}."
@@ -76,7 +76,7 @@ def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Number
     return (reshape(x, (1, *x.shape)) if alone else x), alone, kernel, steps
 
 
-def ends(
+def padding_of(
     name: str,
     x: Node,
     kernel: Sequence[int],
@@ -85,7 +85,7 @@ def ends(
     dilation: Sequence[int],
     ceil_mode: bool,
 ) -> Pairs:
-    """Padding before and after each axis."""
+    """The padding before and after each axis."""
     pads = repeated(name, padding, len(kernel), "padding", 0)
     if any(2 * p > k for p, k in zip(pads, kernel, strict=True)):
         raise ArgumentError(
@@ -99,7 +99,7 @@ def ends(
 
 
 def first_of_largest(windows: Node, y: Node) -> Node:
-    """The place in each window of its largest element, the first of equals."""
+    """The position in each window of its largest element, the first of equal ones."""
     won = elementwise("eq", windows, unsqueeze(y, 2))
     if y.dtype.is_floating_point:
         won = elementwise("or", won, elementwise("isnan", windows))
@@ -113,13 +113,13 @@ def max_pool_gradient(
     *given: Any,
     return_indices: bool = False,
 ):
-    """The gradient of each window stands where its largest stands first; `given` as max_pool's.
+    """The gradient of max_pool, which goes to the first largest element of each window.
 
-    With return_indices there are two results, and as many gradients.
+    With return_indices there are two results, and so two gradients.
     """
     kernel, stride, padding, dilation, *_ = given
     g, y = (v if isinstance(v, Node) else v[0] for v in (gs, results))
-    windows = taken("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
+    windows = unfold("max_pool", x, kernel, padding, stride, dilation, identity_of("max", x.dtype))
     place = first_of_largest(windows, y)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
         here = elementwise("eq", along(windows, 2, int32), unsqueeze(place, 2))
@@ -143,7 +143,7 @@ def max_pool(
     dilation: Sequence[int],
     return_indices: bool = False,
 ) -> Node | tuple[Node, Node]:
-    """The largest of every window of x (n, c, ...), and on request where in its plane it stands.
+    """The maximum of each window of x (n, c, ...), and on request its index in the plane.
 
     Shapes: x (b, c, *s) -> (b, c, *p)
 
@@ -151,7 +151,7 @@ def max_pool(
     Tensor([[[4., 3.]]])
     """
     fill = identity_of("max", x.dtype)
-    windows = taken("max_pool", x, kernel, padding, stride, dilation, fill)
+    windows = unfold("max_pool", x, kernel, padding, stride, dilation, fill)
     values = extreme("max", windows, 2, False)
     if not return_indices:
         return values
@@ -167,7 +167,7 @@ def plane_position(
     padding: Pairs,
     dilation: Sequence[int],
 ) -> Node:
-    """A place within a window as a place within the flattened plane."""
+    """A position in a window as a position in the flattened plane."""
     flat, inner = None, prod(kernel)
     for k, size in enumerate(kernel):
         inner //= size
@@ -180,7 +180,7 @@ def plane_position(
 
 
 def max_pool_over(count: int) -> Op:
-    """max_pool1d, max_pool2d or max_pool3d."""
+    """Create max_pool1d, max_pool2d or max_pool3d, by the number of axes."""
     name = f"max_pool{count}d"
 
     def function(
@@ -194,7 +194,7 @@ def max_pool_over(count: int) -> Op:
     ) -> Node | tuple[Node, Node]:
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
         gaps = repeated(name, dilation, count, "dilation", 1)
-        around = ends(name, x, kernel, steps, padding, gaps, ceil_mode)
+        around = padding_of(name, x, kernel, steps, padding, gaps, ceil_mode)
         y = max_pool(x, kernel, steps, around, gaps, return_indices)
         if not alone:
             return y
@@ -221,7 +221,7 @@ max_pool1d, max_pool2d, max_pool3d = map(max_pool_over, (1, 2, 3))
 
 
 def avg_pool_gradient(g: Node, y: Node, x: Node, *given: Any, divisor: int | None = None) -> Node:
-    """Every element collects its share of the gradients of its windows; `given` as avg_pool's."""
+    """The gradient of avg_pool: each element gets its share of its windows' gradients."""
     kernel, stride, padding, counted, *more = given
     divisor = more[0] if more else divisor
     g, ones = cast(g, accumulator(x.dtype)), (1,) * len(kernel)
@@ -244,7 +244,7 @@ def avg_pool(
     counted: Pairs,
     divisor: int | None = None,
 ) -> Node:
-    """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements.
+    """The mean of each window of x (n, c, ...); `counted` is the padding included in means.
 
     Shapes: x (b, c, *s) -> (b, c, *p)
 
@@ -253,7 +253,7 @@ def avg_pool(
     """
     floats_only("avg_pool", x)
     ones = (1,) * len(kernel)
-    windows = taken("avg_pool", x, kernel, padding, stride, ones, 0.0)
+    windows = unfold("avg_pool", x, kernel, padding, stride, ones, 0.0)
     total = reduce("add", windows, (2,), accumulator(x.dtype))
     if divisor is not None:
         return cast(total / float(divisor), x.dtype)
@@ -263,9 +263,9 @@ def avg_pool(
 def elements(
     y: Node, x: Node, kernel: Sequence[int], stride: Sequence[int], padding: Pairs, counted: Pairs
 ) -> Node | float:
-    """The number of each window's elements: one number, or one per place along some axes.
+    """The number of elements in each window: one number, or one per place along some axes.
 
-    Along an axis it first grows, then falls: it is one number if the ends and the second agree.
+    Along an axis it first grows, then falls: it is constant if the ends and the second agree.
     """
     number: Node | float = 1.0
     for k, size in enumerate(kernel):
@@ -283,7 +283,7 @@ def elements(
 
 
 def avg_pool_over(count: int) -> Op:
-    """avg_pool1d, avg_pool2d or avg_pool3d."""
+    """Create avg_pool1d, avg_pool2d or avg_pool3d, by the number of axes."""
     name = f"avg_pool{count}d"
 
     def function(
@@ -298,7 +298,7 @@ def avg_pool_over(count: int) -> Op:
         if divisor_override == 0:
             raise ArgumentError(f"{name}: divisor_override must not be 0.")
         x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
-        around = ends(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
+        around = padding_of(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
         counted = tuple((low, low) if count_include_pad else (0, 0) for low, _ in around)
         y = avg_pool(x, kernel, steps, around, counted, divisor_override)
         return reshape(y, y.shape[1:]) if alone else y
@@ -322,7 +322,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = map(avg_pool_over, (1, 2, 3))
 
 
 def lp_pool_over(count: int) -> Op:
-    """lp_pool1d, lp_pool2d or lp_pool3d."""
+    """Create lp_pool1d, lp_pool2d or lp_pool3d, by the number of axes."""
     name, mean = f"lp_pool{count}d", (avg_pool1d, avg_pool2d, avg_pool3d)[count - 1]
 
     def function(
@@ -358,11 +358,11 @@ lp_pool1d, lp_pool2d, lp_pool3d = map(lp_pool_over, (1, 2, 3))
 def unpooled_gradient(
     g: Node, y: Node, x: Node, index: Node, *, size: int
 ) -> tuple[Node, Node | None]:
-    """The gradient at each element's place, also of those that another one covers, as PyTorch's."""
+    """The gradient at each element's position, also if another one overwrote it, as in PyTorch."""
     return take_along_axis(g, index, 1), None
 
 
 @internal(gradient=unpooled_gradient)
 def unpooled(x: Node, index: Node, *, size: int) -> Node:
-    """Each row's elements at their positions in zeros; of several for a place the last stays."""
+    """Rows of zeros with elements put at their positions; of several at one, the last counts."""
     return scatter(zeros(x.arena, (x.shape[0], size), x.dtype), 1, index, x)

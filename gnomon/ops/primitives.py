@@ -1,6 +1,6 @@
-"""The primitives that compute: leaves, map, reduce, contract.
+"""The primitives that compute: inputs, constants, map, reduce, contract.
 
-Scans, views and lookups have files of their own. Each answers, in this order: shape and dtype,
+Scans, views and lookups have files of their own. Each defines, in this order: shape and dtype,
 signature, value, gradient.
 """
 
@@ -21,7 +21,7 @@ from gnomon.ops.scalars import SCALARS, where
 
 
 def letters(rank: int, stem: str = "i") -> tuple[str, ...]:
-    """Fresh letters for the axes of one tensor."""
+    """The axis letters of one tensor, distinct within it."""
     return tuple(f"{stem}{k}" for k in range(rank))
 
 
@@ -30,7 +30,7 @@ def letters(rank: int, stem: str = "i") -> tuple[str, ...]:
 
 @primitive("input")
 class Input(Primitive):
-    """A value that comes from outside."""
+    """A value from outside of the program."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return params["shape"], params["dtype"]
@@ -41,7 +41,7 @@ class Input(Primitive):
 
 @primitive("const")
 class Const(Primitive):
-    """A number, of rank 0."""
+    """A constant of rank 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (), params["dtype"]
@@ -55,7 +55,7 @@ class Const(Primitive):
 
 @primitive("iota")
 class Iota(Primitive):
-    """0, 1, 2, ... along one axis."""
+    """The integers 0, 1, 2, ... along one axis."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (params["size"],), params["dtype"]
@@ -125,7 +125,7 @@ class Map(Primitive):
 
 
 def broadcast_shape(name: str, shapes: list[Shape]) -> Shape:
-    """The common shape; ranks are equal or 0."""
+    """The shape to which these broadcast; ranks are equal or 0."""
     ranked = [s for s in shapes if s]
     if not ranked:
         return ()
@@ -158,7 +158,7 @@ MONOIDS = {
     "and": np.logical_and,
     "or": np.logical_or,
 }
-"""Monoid -> numpy's fold; "add" starts from -0.0, whose sum with x is x to the bit."""
+"""Monoid -> numpy's fold; "add" starts from -0.0, which keeps the bits of what is added."""
 
 
 @primitive("reduce")
@@ -212,7 +212,7 @@ class Reduce(Primitive):
 
 
 def identity_of(monoid: str, dtype: DType) -> float | int | bool:
-    """The identity of a fold; a sum of nothing shows as +0."""
+    """The identity of a fold; for a sum +0, as the sum of no elements."""
     if monoid in ("add", "or"):
         return 0
     if monoid in ("mul", "and"):
@@ -297,20 +297,20 @@ class Contract(Primitive):
 
 
 def before_widening(g: Node, dtype: DType) -> Node:
-    """The value that was cast from `dtype` to give g, if one was: then its products are narrow."""
+    """The value that was cast from `dtype` to g, if g is such a cast; else g."""
     widened = g.op == "map" and g.params["f"] == "cast" and g.inputs[0].dtype is dtype
     return g.inputs[0] if widened and dtype is not g.dtype else g
 
 
 def split_spec(spec: str) -> tuple[str, str, str]:
-    """The letters of left, right and result."""
+    """The letters of the left operand, the right operand and the result."""
     inputs, out = spec.split("->")
     left, right = inputs.split(",")
     return left, right, out
 
 
 def summed(left: str, right: str, out: str) -> list[str]:
-    """The letters that are summed away, outermost first."""
+    """The letters that a contraction sums over, outermost first."""
     return [letter for letter in dict.fromkeys(left + right) if letter not in out]
 
 
@@ -325,13 +325,13 @@ def contract(spec: str, a: Node, b: Node, dtype: DType | None = None) -> Node:
 
 
 def leaves_of(result: Node) -> tuple[int, ...]:
-    """The leaves of the product that a result in a body is, or shows: one count for each letter."""
+    """The leaves of the last contract behind a result: one count per summed letter."""
     *_, last = (x for x in topological([result]) if x.op == "contract")
     return last.params["leaves"]
 
 
 def drop_lonely(x: Node, own: str, others: str) -> tuple[Node, str]:
-    """Sum away letters that only this operand has."""
+    """Sum an operand over letters that only it has."""
     axes = tuple(k for k, letter in enumerate(own) if letter not in others)
     return (reduce("add", x, axes), "".join(c for c in own if c in others)) if axes else (x, own)
 
@@ -341,7 +341,7 @@ def drop_lonely(x: Node, own: str, others: str) -> tuple[Node, str]:
 
 @primitive("detach")
 class Detach(ViewPrimitive):
-    """x, through which no gradient flows."""
+    """The value of x, through which no gradient passes."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, inputs[0].dtype
@@ -356,7 +356,7 @@ class Detach(ViewPrimitive):
 
 @primitive("barrier")
 class Barrier(Detach):
-    """x, across which nothing is rewritten; also what keeps a recomputed value apart."""
+    """The value of x, across which nothing is rewritten; it also keeps recomputed values apart."""
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
         return (g,)
@@ -366,7 +366,7 @@ class Barrier(Detach):
 
 
 def reshape(x: Node, shape: Shape) -> Node:
-    """x with other axes over the same elements."""
+    """x with another shape of the same elements in order."""
     shape = tuple(shape)
     return x if alike(x.shape, shape) else x.arena.node("reshape", (x,), shape=shape)
 
@@ -377,7 +377,7 @@ def unsqueeze(x: Node, axis: int) -> Node:
 
 
 def expand(x: Node, shape: Shape) -> Node:
-    """x repeated along axes of size 1; leading axes are added."""
+    """x broadcast to a shape; leading axes are added."""
     shape = tuple(shape)
     if alike(x.shape, shape):
         return x
@@ -386,6 +386,6 @@ def expand(x: Node, shape: Shape) -> Node:
 
 
 def flip(x: Node, axis: int) -> Node:
-    """x backwards along an axis."""
+    """x reversed along an axis."""
     bounds = tuple((n - 1, -1, -1) if k == axis else (0, n, 1) for k, n in enumerate(x.shape))
     return x.arena.node("slice", (x,), bounds=bounds)

@@ -1,7 +1,7 @@
 """Random numbers as a function of a key and of each element's global position: nothing is stored.
 
-A key is two 32-bit words. Every element hashes (key, its position in the whole tensor) by
-threefry.py, so a shard or a thread computes what it would have been in one piece. New keys come
+A key is two 32-bit words. Every element is a hash of the key and its position in the whole tensor
+(threefry.py), so a shard or a thread computes the same values as one process would. New keys come
 from old ones by `fold_in`.
 """
 
@@ -25,7 +25,7 @@ from gnomon.ops.view_primitives import slice_
 
 
 def words_of(key: Node) -> tuple[Node, Node]:
-    """The two words of a key."""
+    """The two words of a key; raises DtypeError if it is not one."""
     if key.shape != (2,) or key.dtype is not uint32:
         raise DtypeError(f"random: a key is two uint32 words: got {key.dtype.name} {key.shape}.")
     first, second = (reshape(slice_(key, ((k, k + 1, 1),)), ()) for k in (0, 1))
@@ -33,17 +33,17 @@ def words_of(key: Node) -> tuple[Node, Node]:
 
 
 def hashed(key: Node, counter: Node) -> Node:
-    """The noise of a key and a counter, uint64; every dtype stays as it is."""
+    """The hash of a key and a counter, as uint64."""
     return key.arena.node("map", (*words_of(key), counter), f="threefry")
 
 
 def halves(noise: Node) -> tuple[Node, Node]:
-    """The two words of a uint64, the lower first."""
+    """The two words of a uint64, the lower one first."""
     return cast(noise, uint32), cast(elementwise("shift_right", noise, 32), uint32)
 
 
 def positions(key: Node, shape: Shape) -> Node:
-    """The place of each element in the flattened tensor."""
+    """The position of each element in the flattened tensor."""
     total = math.prod(shape)
     kind = uint32 if total < 2**32 else uint64
     return cast(reshape(key.arena.node("iota", (), size=total, dtype=kind), shape), uint64)
@@ -51,7 +51,7 @@ def positions(key: Node, shape: Shape) -> Node:
 
 @op
 def fold_in(key: Node, number: Node | int) -> Node:
-    """A new key, as good as independent, for a number.
+    """Derive a new key, practically independent, from a key and a number.
 
     Shapes: key (2) -> (2)
 
@@ -67,7 +67,7 @@ def fold_in(key: Node, number: Node | int) -> Node:
 
 @op
 def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
-    """Two uint32 words of noise for every element.
+    """Two random uint32 words per element.
 
     Shapes: key (2) -> (*shape), (*shape)
 
@@ -78,13 +78,13 @@ def random_bits(key: Node, shape: Sequence[int]) -> tuple[Node, Node]:
 
 
 def noise(key: Node, shape: Shape) -> tuple[Node, Node]:
-    """Two words of noise for every element."""
+    """Two random words for each element."""
     first, second = halves(hashed(key, positions(key, shape)))
     return expand(first, shape), expand(second, shape)
 
 
 def fraction(words: tuple[Node, Node], kind: DType) -> Node:
-    """A number in [0, 1), a multiple of 2^-24, or of 2^-53 in float64."""
+    """Random numbers in [0, 1), multiples of 2^-24, or of 2^-53 in float64."""
     if kind is not float64:
         top = elementwise("shift_right", words[0], 8)
         # through int32, whose conversion every machine has
@@ -95,7 +95,7 @@ def fraction(words: tuple[Node, Node], kind: DType) -> Node:
 
 
 def floating_kind(name: str, dtype: object) -> DType:
-    """A dtype that must be a float."""
+    """The dtype; raises DtypeError if it is not a float."""
     kind = dtype_of(dtype)
     if not kind.is_floating_point:
         raise DtypeError(f"{name}: gives floats: got {kind.name}.")
@@ -111,7 +111,7 @@ def random_uniform(
     *,
     dtype: object = float32,
 ) -> Node:
-    """Numbers spread evenly over [low, high).
+    """Uniformly distributed numbers in [low, high).
 
     Shapes: key (2) -> (*shape)
 
@@ -135,7 +135,7 @@ def random_normal(
     *,
     dtype: object = float32,
 ) -> Node:
-    """Numbers of a normal distribution, by Box and Muller: a radius and an angle for each.
+    """Normally distributed numbers, by the Box–Muller transform.
 
     Shapes: key (2) -> (*shape)
 
@@ -162,7 +162,7 @@ def random_normal(
 def random_integers(
     key: Node, low: int, high: int, shape: Sequence[int], *, dtype: object = int64
 ) -> Node:
-    """Integers from low up to, not including, high; the bias is below (high − low) / 2^64.
+    """Uniform integers in [low, high); the bias is below (high − low) / 2^64.
 
     Shapes: key (2) -> (*shape)
 
@@ -185,7 +185,7 @@ def random_integers(
 
 @op
 def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
-    """0 … size − 1 in a random order.
+    """A random permutation of 0 … size − 1.
 
     Shapes: key (2) -> (size)
 
@@ -202,7 +202,7 @@ def random_permutation(key: Node, size: int, *, dtype: object = int64) -> Node:
 
 @op
 def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) -> Node:
-    """True with probability p, for every element of p or of a shape.
+    """True with probability p, for each element of p or of a shape.
 
     Shapes: key (2), p (*s) -> (*s) if shape is None else (*shape)
 
@@ -223,7 +223,7 @@ def bernoulli(key: Node, p: Node | float, shape: Sequence[int] | None = None) ->
 
 
 def below(key: Node, p: float, shape: Shape) -> Node:
-    """The mask of noise below a share of all words."""
+    """A mask that is True with probability p."""
     bound = round(p * 2**32)
     if bound in (0, 2**32):
         return expand(constant(key.arena, bound > 0, bool_), shape)
@@ -231,13 +231,13 @@ def below(key: Node, p: float, shape: Shape) -> Node:
 
 
 def dropout_gradient(g: Node, y: Node, x: Node, key: Node, p: float = 0.5):
-    """Drop and scale the gradient at the places of x: the noise is recomputed, not kept."""
+    """The gradient of dropout: the same mask, recomputed from the key, applied to g."""
     return dropout(g, key, p), None
 
 
 @op(gradient=dropout_gradient)
 def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
-    """x with each element set to 0 with probability p, and the others divided by 1 − p.
+    """Set each element to 0 with probability p, and divide the others by 1 − p.
 
     Shapes: x (...), key (2) -> (...)
 
@@ -259,7 +259,7 @@ def dropout(x: Node, key: Node, p: float = 0.5) -> Node:
 
 @op
 def random_choice(key: Node, logits: Node, axis: int = -1) -> Node:
-    """A position along an axis, drawn with the chances softmax(logits).
+    """An index along an axis, drawn with probabilities softmax(logits).
 
     Shapes: key (2), logits (*a, n, *b) -> (*a, *b)
 

@@ -1,7 +1,8 @@
-"""Folds over axes: sums, means, extremes and where they stand, variances, norms, counts.
+"""Reductions over axes: sums, means, extremes and their positions, variances, norms, counts.
 
-Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Extremes that also say
-where they stand find positions first and then fetch values, so equals never share a gradient.
+Sums run in canonical order (gnomon/ops/canonical.py) and are rounded once. Maxima and minima that
+also return indices find the index first and then fetch the value, so equal elements never share a
+gradient.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from gnomon.ops.view_primitives import pad, permute, slice_
 
 
 def fold(monoid: str, x: Node, axes: Sequence[int], keepdims: bool, dtype: DType | None = None):
-    """Fold axes away, or to size 1."""
+    """Fold axes away, or to size 1 if `keepdims`."""
     folded = cast(reduce(monoid, x, tuple(axes), dtype), dtype or x.dtype)
     return reshape(folded, kept_sizes(x.shape, axes)) if keepdims else folded
 
 
 def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
-    """An axis as numpy wants it."""
+    """An axis argument as numpy takes it."""
     return axis if axis is None or isinstance(axis, int) else tuple(axis)
 
 
@@ -54,7 +55,7 @@ def np_axis(axis: Axes) -> int | tuple[int, ...] | None:
     none_is_all=True,
 )
 def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes; integers and truth values are summed in 64 bits.
+    """The sum over axes; booleans and integers are summed in 64 bits.
 
     >>> sum(tensor([[1, 2], [3, 4]]), axis=0)
     Tensor([4, 6])
@@ -71,7 +72,7 @@ def sum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = N
     none_is_all=True,
 )
 def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes divided by how many elements it has.
+    """The mean over axes.
 
     >>> mean(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0, keepdims=True)
     Tensor([[2., 3.]])
@@ -85,7 +86,7 @@ def mean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = 
 
 
 def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
-    """The mean, still in the accumulator's dtype."""
+    """The mean over axes, in the accumulator's dtype."""
     count = math.prod(x.shape[k] for k in axes)
     total = fold("add", x, axes, keepdims, accumulator(x.dtype))
     return total / count if count else total * float("nan")
@@ -96,7 +97,7 @@ def mean_of(x: Node, axes: tuple[int, ...], keepdims: bool) -> Node:
     none_is_all=True,
 )
 def nansum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The sum over axes of what is a number.
+    """The sum over axes, ignoring NaN.
 
     >>> nansum(tensor([1.0, nan, 2.0]))
     Tensor(3.)
@@ -109,7 +110,7 @@ def nansum(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object 
     none_is_all=True,
 )
 def nanmean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The mean over axes of what is a number.
+    """The mean over axes, ignoring NaN.
 
     >>> nanmean(tensor([1.0, nan, 2.0]))
     Tensor(1.5)
@@ -125,7 +126,7 @@ def nanmean(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object
 def prod_gradient(
     g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False, **_: Any
 ) -> Node:
-    """The product of the others: those before times those after, so that zeros do no harm."""
+    """The gradient of prod: products before and after each element, so that zeros are allowed."""
     axes = many_axes("prod", axis, x.rank)
     if not axes:
         return g
@@ -139,7 +140,7 @@ def prod_gradient(
 
 
 def before(x: Node) -> Node:
-    """Along the last axis, the product of all elements that stand before each."""
+    """The product of all elements before each one, along the last axis."""
     none = (0,) * x.rank
     shifted = pad(x, (*none[:-1], 1), none, 1.0)
     kept = tuple((0, n, 1) for n in x.shape)
@@ -154,7 +155,7 @@ def before(x: Node) -> Node:
     widens_unsigned=True,
 )
 def prod(x: Node, axis: Axes = None, keepdims: bool = False, *, dtype: object = None) -> Node:
-    """The product over axes; integers and truth values are multiplied in 64 bits.
+    """The product over axes; booleans and integers are multiplied in 64 bits.
 
     >>> prod(tensor([[1, 2], [3, 4]]), axis=1)
     Tensor([ 2, 12])
@@ -170,7 +171,7 @@ def refuse_empty(name: str, x: Node, axes: tuple[int, ...]) -> None:
 
 
 def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
-    """The largest or smallest over axes."""
+    """The largest or smallest element over axes; raises if there is none."""
     axes = many_axes(name, axis, x.rank)
     refuse_empty(name, x, axes)
     if x.dtype is bool_:
@@ -179,7 +180,7 @@ def extreme(name: str, x: Node, axis: Axes, keepdims: bool) -> Node:
 
 
 def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The gradient of a choice over axes: equals of it share it, over all axes together."""
+    """The gradient of an extreme over axes, which equal elements share."""
     axes = many_axes("max", axis, x.rank)
     kept = kept_sizes(x.shape, axes)
     g, y = reshape(g, kept), reshape(y, kept)
@@ -197,7 +198,7 @@ def to_equals(g: Node, y: Node, x: Node, axis: Axes = None, keepdims: bool = Fal
     none_is_all=True,
 )
 def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The largest over axes; NaN wins. Equals share the gradient.
+    """The maximum over axes; NaN if any is. Equal elements share the gradient.
 
     >>> max(tensor([3, 1, 2]))
     Tensor(3)
@@ -218,7 +219,7 @@ def max(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     none_is_all=True,
 )
 def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The smallest over axes; NaN wins. Equals share the gradient.
+    """The minimum over axes; NaN if any is. Equal elements share the gradient.
 
     >>> min(tensor([3.0, nan, 2.0]))
     Tensor(nan)
@@ -228,7 +229,7 @@ def min(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
 
 @op(inline=True, reference=lambda x, axis=None, keepdims=False: (np.min(x, axis), np.max(x, axis)))
 def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[Node, Node]:
-    """The smallest and the largest over an axis, or of all.
+    """The minimum and the maximum over an axis; None means all elements.
 
     >>> aminmax(tensor([3, 1, 2]))
     (Tensor(1), Tensor(3))
@@ -241,7 +242,7 @@ def aminmax(x: Node, axis: int | None = None, keepdims: bool = False) -> tuple[N
     complex="truth",
 )
 def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """Whether an element over axes differs from 0.
+    """Whether any element over axes differs from 0.
 
     >>> any(tensor([[0, 1], [0, 0]]), axis=1)
     Tensor([ True, False])
@@ -254,7 +255,7 @@ def any(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     complex="truth",
 )
 def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """Whether every element over axes differs from 0.
+    """Whether all elements over axes differ from 0.
 
     >>> all(tensor([[1, 1], [0, 1]]), axis=1)
     Tensor([ True, False])
@@ -268,7 +269,7 @@ def all(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     none_is_all=True,
 )
 def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
-    """The number of elements over axes that differ from 0.
+    """The number of nonzero elements over axes.
 
     >>> count_nonzero(tensor([0, 3, 0, 4]))
     Tensor(2)
@@ -283,7 +284,7 @@ def count_nonzero(x: Node, axis: Axes = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmax(x, axis, keepdims=keepdims),
 )
 def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x.
+    """Index of the maximum, first of equal elements; NaN is largest. None: in flattened x.
 
     >>> argmax(tensor([[1, 5], [7, 2]]))
     Tensor(2)
@@ -297,7 +298,7 @@ def argmax(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
     reference=lambda x, axis=None, keepdims=False: np.argmin(x, axis, keepdims=keepdims),
 )
 def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
-    """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x.
+    """Index of the minimum, first of equal elements; NaN is smallest. None: in flattened x.
 
     >>> argmin(tensor([4, 1, 1]))
     Tensor(1)
@@ -306,7 +307,7 @@ def argmin(x: Node, axis: int | None = None, keepdims: bool = False) -> Node:
 
 
 def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
-    """The first position of an extreme."""
+    """The position of an extreme, the first of equal ones."""
     if axis is None:
         found = position(name, reshape(x, (x.size,)), 0, False)
         return reshape(found, (1,) * x.rank) if keepdims else found
@@ -323,18 +324,18 @@ def position(name: str, x: Node, axis: int | None, keepdims: bool) -> Node:
 
 
 def zero_of(x: Node) -> Node:
-    """Position 0, for a scalar."""
+    """The position 0, for a tensor of rank 0."""
     return elementwise("mul", cast(truth(x), int64), 0)
 
 
 def along(x: Node, axis: int, dtype: DType = int64) -> Node:
-    """0, 1, 2, ... along one axis of x, with size 1 along the others."""
+    """The integers 0, 1, 2, ... along one axis of x, with size 1 along the others."""
     count = x.arena.node("iota", (), size=x.shape[axis], dtype=dtype)
     return reshape(count, tuple(n if k == axis else 1 for k, n in enumerate(x.shape)))
 
 
 def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
-    """The gradient stands where the value was picked: a choice, not a scatter."""
+    """The gradient of pick: g at the picked elements, by selection."""
     axis = one_axis("pick", axis, x.rank)
     here = elementwise("eq", along(x, axis, index.dtype), unsqueeze(index, axis))
     return where(here, expand(unsqueeze(g, axis), x.shape), 0.0), None
@@ -347,7 +348,7 @@ def pick_gradient(g: Node, y: Node, x: Node, index: Node, axis: int):
     gradient=pick_gradient,
 )
 def pick(x: Node, index: Node, axis: int) -> Node:
-    """One element of every row along an axis.
+    """One element of each row along an axis, by its index.
 
     Shapes: x (*a, n, *b), index (*a, *b) -> (*a, *b)
 
@@ -361,7 +362,7 @@ def pick(x: Node, index: Node, axis: int) -> Node:
 
 
 def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tuple[Node, Node]:
-    """The extreme of every row, and where it stands first."""
+    """The extreme of every row, and its first position."""
     if not x.rank:
         return x, zero_of(x)
     found = position(name, x, axis, False)
@@ -374,7 +375,7 @@ def extreme_with_positions(name: str, x: Node, axis: int, keepdims: bool) -> tup
 
 @op(reference=lambda x, axis: (np.max(x, axis), np.argmax(x, axis)), pair_of=max)
 def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
-    """The largest of every row along an axis, and where it stands first; that has the gradient.
+    """The maximum along an axis and its first index; that element gets the gradient.
 
     >>> max_with_positions(tensor([[3, 7, 7]]), 1)
     (Tensor([7]), Tensor([1]))
@@ -384,7 +385,7 @@ def max_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node
 
 @op(reference=lambda x, axis: (np.min(x, axis), np.argmin(x, axis)), pair_of=min)
 def min_with_positions(x: Node, axis: int, keepdims: bool = False) -> tuple[Node, Node]:
-    """The smallest of every row along an axis, and where it stands first; that has the gradient.
+    """The minimum along an axis and its first index; that element gets the gradient.
 
     >>> min_with_positions(tensor([[3, 7, 1]]), 1)
     (Tensor([1]), Tensor([2]))

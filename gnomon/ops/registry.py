@@ -1,7 +1,8 @@
-"""The one registry: an operation that users call is one decorated function over nodes.
+"""The registry of operations: each that users call is one decorated function over nodes.
 
-Calling it builds one `region` node whose body is the function's graph, made once per shapes, dtypes
-and settings. Gradient, sharding and fusion see the body; profiler and written kernels the name.
+Calling it builds one `region` node whose body is the function's graph, built once per combination
+of shapes, dtypes and settings. Gradient, sharding and fusion use the body; profiler and
+hand-written kernels use the name.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from gnomon.ops.older_words import OLDER, by_position, factors_in_words, in_one_
 from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, stripped
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
-"""What Python raises when it meets an argument that it can't work with; never a mistake of ours."""
+"""The exceptions of Python for unsuitable arguments, which are explained to the user."""
 SPELLINGS = {
     "dim": ("axis",),
     "dims": ("axis", "axes", "repetitions"),
@@ -61,15 +62,15 @@ SPELLINGS = {
     "source": ("values",),
     "indices": ("index",),
 }
-"""PyTorch's word -> the array API's, for every operation that has one of the latter."""
+"""PyTorch's keyword -> the array API's, for every operation that has one of the latter."""
 
 
 CAPTURED = ".compiled"
-"""The end of the name of a captured function's region."""
+"""The suffix of the name of a captured function's region."""
 
 
 class Traced:
-    """A graph made for a call, ready to be put into any arena as region nodes."""
+    """The graph of a call, which can be emitted in any arena as region nodes."""
 
     __slots__ = ("body", "only", "results", "several")
 
@@ -83,13 +84,13 @@ class Traced:
         self.results = tuple(
             places.get(out, pattern_of(kind_of("region", p), "region", p, out)) for out, p in pairs
         )
-        """Per result the number of the input that it is, or a node like it."""
+        """Per result: the index of the input that it is, or a pattern node to repeat."""
         first = self.results[0] if self.results and not several else None
         self.only = first if isinstance(first, Node) else None
-        """A node like the result, where it is one that is made."""
+        """The pattern node of the only result; None if it is an input or there are several."""
 
     def emit(self, nodes: Sequence[Node]) -> Any:
-        """The region nodes, one per result. A result that is an argument stays that argument."""
+        """Create the region nodes, one per result; a returned argument stays that argument."""
         inputs = tuple(nodes)
         arena = inputs[0].arena
         if self.only is not None:
@@ -108,16 +109,17 @@ Reference = (
     | Callable[[Any, Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any, Any], Any]
 )
-"""A function of arrays, or of gradients; a lambda takes its types from the one that has as many."""
+"""A function of arrays or gradients; a lambda's types are those of the one with as many arguments.
+"""
 OPS: dict[str, Op] = {}
-"""Every operation that users can call, by name and by alias."""
+"""All operations that users can call, by name and alias."""
 REGIONS: dict[str, Op] = {}
-"""Every operation by the name of its regions, also those that users do not call."""
+"""All operations by the name of their regions, those that users do not call included."""
 _tracing = held(threading.RLock())
 
 
 class Op:
-    """An operation: the function that defines it, and what is said about it."""
+    """An operation: the function that defines it, and facts about it."""
 
     def __init__(
         self,
@@ -136,11 +138,11 @@ class Op:
         self.__wrapped__ = function
         self._traced: dict[tuple[Any, ...], Traced] = {}
         self._patterns: dict[tuple[Any, ...], Node] = {}
-        """Of calls of an inline operation that made one node of their nodes: a node like it."""
+        """Key of an inline call that created a single node -> that node, as a pattern to repeat."""
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The names of the defining function's parameters; *names and **names left out."""
+        """The names of the function's parameters, without *names and **names."""
         code = self.function.__code__
         return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -181,7 +183,7 @@ class Op:
     def _explained(
         self, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """A call by the operation's own words; what does not fit is named where it fails."""
+        """Call a function with keywords respelled; an error names the argument at fault."""
         if kwargs:
             kwargs = self.respell(kwargs)
         try:
@@ -202,7 +204,7 @@ class Op:
         return self.traced(call, [(x.shape, x.dtype) for x in nodes]), nodes
 
     def respell(self, kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Keywords in the array API's words."""
+        """The keywords, renamed to the operation's own parameters."""
         renamed: dict[str, Any] = {}
         if "reduction" in self.words and not kwargs.keys().isdisjoint(OLDER):
             kwargs = in_one_word(kwargs)
@@ -217,7 +219,7 @@ class Op:
         return renamed
 
     def own_word(self, word: str) -> str | None:
-        """The parameter that a word of PyTorch's means; None if none does."""
+        """The parameter that a keyword of PyTorch means, or None."""
         for pair in self.facts.spelled.split():
             theirs, _, ours = pair.partition("=")
             if theirs == word:
@@ -225,7 +227,7 @@ class Op:
         return next((n for n in (word, *SPELLINGS.get(word, ())) if n in self.words), None)
 
     def traced(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
-        """The graph of a call, made once."""
+        """The graph of a call, which is traced once per structure."""
         key = (default_float(), call, *kinds)
         found = self._traced.get(key)
         if found is None:
@@ -236,7 +238,7 @@ class Op:
         return found
 
     def _trace(self, call: OpCall, kinds: Sequence[tuple[Shape, DType]]) -> Traced:
-        """The body of a call as a graph over inputs of these kinds."""
+        """Trace the function of a call on inputs of these shapes and dtypes."""
         arena = Arena()
         leaves = [arena.input(shape, dtype) for shape, dtype in kinds]
         result: Any = self.function(
@@ -249,13 +251,13 @@ class Op:
 
 
 class GradientRule:
-    """A gradient that a user wrote for one call: the `serial` of the regions that are its results.
+    """A gradient that a user wrote for one call, which is the `serial` of its results' regions.
 
-    Such regions are never equal to others, and their gradients are asked for in every pass.
+    Such regions are never equal to others, and their gradients are derived in every pass.
     """
 
     calls_hooks = False
-    """Whether it calls what a user hooked."""
+    """Whether it calls hooks of the user."""
 
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> Sequence[Node | None]:
         """The gradients of the call's inputs, given those of its results."""
@@ -263,7 +265,7 @@ class GradientRule:
 
 
 def rule_of(node: Node) -> GradientRule | None:
-    """The user's gradient of a region, if there is one."""
+    """The user's gradient rule of a region, or None."""
     kept = node.params.get("serial")
     return kept if isinstance(kept, GradientRule) else None
 
@@ -279,12 +281,10 @@ def op(
 ) -> Any:
     """Declare an operation.
 
-    inline: build its nodes in place, without a region (for what is one or two primitives).
-    reference: the same by numpy, for the tests.
-    gradient: (gradients of results, results, *arguments) -> one gradient per node argument, where
-    the derived one is not wanted.
-    aliases: other names that users know it by.
-    facts: what else is said about it, and derived from here everywhere (gnomon/ops/facts.py).
+    inline: build its nodes in place, without a region (for operations of one or two primitives).
+    reference: the same by numpy, for the tests. gradient: (gradients of results, results,
+    *arguments) -> one gradient per node argument, used in place of the derived one. aliases: other
+    names that users know it by. facts: further properties (gnomon/ops/facts.py).
     """
     said = Facts(**facts)
 
@@ -302,17 +302,17 @@ def op(
 def view(
     function: Callable[..., Any] | None = None, reference: Reference | None = None, **said: Any
 ) -> Any:
-    """Declare an operation whose results show its first argument's storage."""
+    """Declare an operation whose results share its first argument's storage."""
     return op(function, inline=True, reference=reference, view=True, **said)
 
 
 def operations() -> tuple[Op, ...]:
-    """Every operation once, in the order of their declarations."""
+    """All operations, each once, in order of declaration."""
     return tuple(dict.fromkeys(OPS.values()))
 
 
 def explained(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """A function whose arguments are looked at when it has failed; `name` is what users call."""
+    """A function whose failures are explained by its arguments; `name`: the user's name for it."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -330,7 +330,7 @@ def internal(
     gradient: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> Any:
-    """A region that operations are made of and users do not call; it has no entry in OPS."""
+    """Declare a region that operations use and users do not call; it has no entry in OPS."""
     said = Facts(**facts)
 
     def declare(function: Callable[..., Any]) -> Op:
@@ -342,26 +342,26 @@ def internal(
 
 
 def own_gradient(name: str) -> Callable[..., Any] | None:
-    """The gradient that the operation of such regions declares, where it does."""
+    """The gradient that the operation of a region declares, or None."""
     found = REGIONS.get(name)
     return None if found is None else found.gradient
 
 
 def facts_of(node: Node) -> Facts:
-    """The facts about the operation that a region is of; none about other nodes."""
+    """The facts about a region's operation; NOTHING for other nodes."""
     found = REGIONS.get(node.params["name"]) if node.op == "region" else None
     return NOTHING if found is None else found.facts
 
 
 def asks_for_chunks(node: Node) -> bool:
-    """Whether a region is to be computed chunk by chunk: one with a cut."""
+    """Whether a region is computed in chunks, since it has a cut."""
     chunked = facts_of(node).chunked
     return chunked is not None and dict(node.params["call"].kwargs)["cut"] is not None
 
 
 @primitive("region")
 class Region(Primitive):
-    """One result of a named graph; the others of the same call share its inputs and body."""
+    """One result of a named graph; results of one call share its inputs and body."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         out = params["body"].outputs[params["index"]]

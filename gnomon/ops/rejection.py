@@ -1,8 +1,8 @@
 """Random numbers by rejection: gamma, Poisson, binomial and von Mises.
 
-Every element proposes a fixed number of times and takes its first accepted proposal, or its first
-where all failed: then a draw is a function of the key and of the element's place alone, whatever
-the layout. The chance of that, below 1e-7, is said at each.
+Every element makes a fixed number of proposals and takes the first accepted one, or the first if
+all failed: a draw is then a function of the key and of the element's position alone, whatever the
+layout. The probability of failure, below 1e-7, is given at each.
 """
 
 from __future__ import annotations
@@ -23,52 +23,52 @@ from gnomon.ops.scalars import where
 
 OfNode = Callable[[Node], Node]
 TRIES = 6
-"""Proposals of a gamma number: each is accepted with a chance above 0.95."""
+"""The number of proposals of a gamma number; each is accepted with probability above 0.95."""
 POINTS = 64
 LOW, HIGH = -3.5, 4.0
-"""The points of the quadrature behind the gradient of gamma numbers; its error is below 1e-7."""
+"""The interval of the quadrature for the gradient of gamma numbers; the error is below 1e-7."""
 TERMS = 15
-"""Of the series that is taken for gamma numbers below 1."""
+"""The number of terms of the series for gamma numbers below 1."""
 COUNTS = 44
-"""Counts below which those of a mean below 10 lie, with a chance of 1 − 1e-14."""
+"""The bound of counts of a mean below 10, with probability 1 − 1e-14."""
 FEW = 10.0
-"""Below this mean a count is found by its cumulative chances, above by rejection."""
+"""The mean below which counts come from cumulative probabilities, and from rejection above."""
 ANGLE_TRIES = 20
-"""Proposals of an angle: each is accepted with a chance above 0.65."""
+"""The number of proposals of an angle; each is accepted with probability above 0.65."""
 COUNT_TRIES = 12
-"""Proposals of a count: each is accepted with a chance above 0.75."""
+"""The number of proposals of a count; each is accepted with probability above 0.75."""
 
 
 def shares(key: Node, number: int, shape: tuple[int, ...]) -> Node:
-    """Uniform draws of (0, 1], by a key of their own."""
+    """Uniform draws in (0, 1], by a key derived from a number."""
     return 1.0 - random_uniform(fold_in(key, number), shape, dtype=float64)
 
 
 def log(x: Node) -> Node:
-    """The natural logarithm."""
+    """The natural logarithm of x."""
     return elementwise("log", x)
 
 
 def first(accepted: Node, x: Node) -> Node:
-    """The first accepted of the proposals along the last axis."""
+    """The first accepted proposal along the last axis; the very first if none was accepted."""
     return pick(x, argmax(cast(accepted, int64), -1), -1)
 
 
 def gamma_gradient(g: Node, y: Node, key: Node, alpha: Node) -> tuple[None, Node]:
-    """The slope of the quantile that a draw is, over alpha (Figurnov and others 2018)."""
+    """The gradient of a gamma draw for alpha, as a quantile's (Figurnov and others 2018)."""
     slope = slope_of_gamma(cast(alpha, float64), cast(y, float64))
     return None, g * cast(slope, g.dtype)
 
 
 def slope_of_gamma(a: Node, x: Node) -> Node:
-    """−(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
+    """The derivative −(∂P / ∂a) / (∂P / ∂x) of the regularized gamma function P(a, x)."""
     small = elementwise("lt", x, 1.0)
     near = by_series(a, elementwise("minimum", x, 1.0))
     return where(small, near, by_quadrature(a, where(small, 1.0, x)))
 
 
 def by_series(a: Node, x: Node) -> Node:
-    """The slope of the gamma function for x below 1, by the power series of P."""
+    """The derivative by the power series of P, for x below 1."""
     wide_a, wide_x = unsqueeze(a, a.rank), unsqueeze(x, x.rank)
     step = cast(a.arena.node("iota", (), size=TERMS, dtype=int64), float64) + 1.0
     above = wide_a + step
@@ -78,7 +78,7 @@ def by_series(a: Node, x: Node) -> Node:
 
 
 def by_quadrature(a: Node, x: Node) -> Node:
-    """The slope by an integral over the tail on the side of x: its integrand only falls.
+    """The derivative by an integral over the tail on the side of x, where its integrand decreases.
 
     The points are dense near x and few far away (Takahasi and Mori 1974).
     """
@@ -99,11 +99,11 @@ def by_quadrature(a: Node, x: Node) -> Node:
 
 @op(gradient=gamma_gradient)
 def random_gamma(key: Node, alpha: Node) -> Node:
-    """Numbers of the gamma distribution with rate 1 (Marsaglia and Tsang 2000).
+    """Samples of the gamma distribution with rate 1 (Marsaglia and Tsang 2000).
 
     Shapes: key (2), alpha (*s) -> (*s)
 
-    Gradients flow to alpha. All proposals of one fail with a chance below 1e-7.
+    Gradients flow to alpha. The probability that all proposals of an element fail is below 1e-7.
 
     >>> random_gamma(tensor([0, 1], dtype="uint32"), tensor([0.5, 20.0]))
     Tensor([ 1.3066, 20.0795])
@@ -128,7 +128,7 @@ def random_gamma(key: Node, alpha: Node) -> Node:
 
 
 def by_chances(key: Node, first_chance: Node, ratio: Callable[[int], Node]) -> Node:
-    """A count by its chances one after another: ratio(k) times the one before."""
+    """A count from probabilities: each is ratio(k) times the one before."""
     share = 1.0 - shares(key, 1, first_chance.shape)
     chance = total = first_chance
     count = cast(elementwise("ge", share, total), float64)
@@ -154,9 +154,9 @@ def by_hat(key: Node, hat: tuple[Node, Node, Node, Node], log_chance: OfNode) ->
 
 
 def log_factorial(k: Node) -> Node:
-    """log of k!, by Stirling's series of k + 8.
+    """The logarithm of k!, by Stirling's series of k + 8.
 
-    Its code is a tenth of lgamma's, which serves negative numbers too.
+    Its code is a tenth of lgamma's, which handles negative numbers too.
     """
     rest = k + 1.0
     for step in range(2, 9):
@@ -169,7 +169,7 @@ def log_factorial(k: Node) -> Node:
 
 @op
 def random_poisson(key: Node, rate: Node) -> Node:
-    """Counts of events that come at a rate (Hörmann 1993).
+    """Samples of the Poisson distribution with the given rate (Hörmann 1993).
 
     Shapes: key (2), rate (*s) -> (*s)
 
@@ -194,7 +194,7 @@ def random_poisson(key: Node, rate: Node) -> Node:
 
 @op
 def random_binomial(key: Node, count: Node, p: Node) -> Node:
-    """Successes among count tries that each succeed with a chance p (Hörmann 1993).
+    """Samples of the binomial distribution: successes among count trials (Hörmann 1993).
 
     Shapes: key (2), count (*s), p (*s) -> (*s)
 
@@ -215,7 +215,7 @@ def random_binomial(key: Node, count: Node, p: Node) -> Node:
 
 
 def many_successes(key: Node, n: Node, p: Node) -> Node:
-    """Successes, where at least ten are expected and p is at most a half."""
+    """The number of successes, for at least ten expected ones and p of at most a half."""
     spread = elementwise("sqrt", n * p * (1.0 - p))
     b = spread * 2.53 + 1.15
     a = b * 0.0248 + p * 0.01 - 0.0873
@@ -235,7 +235,7 @@ def many_successes(key: Node, n: Node, p: Node) -> Node:
 
 @op
 def random_von_mises(key: Node, concentration: Node) -> Node:
-    """Angles around 0 (Best and Fisher 1979).
+    """Samples of the von Mises distribution around angle 0 (Best and Fisher 1979).
 
     Shapes: key (2), concentration (*s) -> (*s)
 

@@ -1,4 +1,4 @@
-"""Repeated elements: all of them side by side, or each several times in a row."""
+"""Repetition of elements: whole tensors side by side, or each element several times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnomon.ops.registry import Op, op
 
 
 def np_tile(x: np.ndarray, repetitions: int | Sequence[int], *more: int) -> np.ndarray:
-    """tile by numpy."""
+    """Compute tile with numpy."""
     return np.tile(x, sizes(repetitions, more))
 
 
@@ -29,7 +29,7 @@ def np_tile(x: np.ndarray, repetitions: int | Sequence[int], *more: int) -> np.n
     spelled="repeats=repetitions",
 )
 def tile(x: Node, repetitions: int | Sequence[int], *more: int) -> Node:
-    """Copies of x side by side, so many along each axis.
+    """Tile copies of x along each axis.
 
     Shapes: x (*s) -> (*p); prod(p) == prod(s) * prod(repetitions)
 
@@ -54,10 +54,10 @@ def each_its_own(
     repeats: Any = ...,
     axis: int | None = None,
 ) -> tuple[Op, tuple[Any, ...]] | None:
-    """The look-up that repeats each element its own number of times, where such are given.
+    """The lookup that repeats each element a number of times of its own; None for one number.
 
-    places: gives the positions, of the times and of how many elements there are. repeats alone are
-    PyTorch's form: positions are repeated.
+    places: computes the indices from the repeats and the length. If repeats are the only argument,
+    as in PyTorch, the indices themselves are repeated.
     """
     shape: Shape = x.shape
     if repeats is ...:
@@ -73,12 +73,12 @@ def each_its_own(
 def repeated_places(
     fits: Callable[[str, int, int], None], times: np.ndarray, count: int
 ) -> np.ndarray:
-    """The positions of so many elements, each as often as it comes."""
+    """The positions of elements, each repeated its number of times."""
     return np.repeat(np.arange(count), checked_times(fits, times, count))
 
 
 def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int) -> np.ndarray:
-    """The number of times that each of so many elements comes."""
+    """The number of repetitions of each element; raises if they are not valid."""
     if times.ndim > 1:
         raise ArgumentError(f"repeat_interleave: repeats have one axis: got {times.shape}.")
     if times.dtype.kind not in "iu" or times.size not in (1, count):
@@ -103,7 +103,7 @@ def checked_times(fits: Callable[[str, int, int], None], times: Any, count: int)
     complex="parts",
 )
 def repeat(x: Node, repeats: int, axis: int | None = None) -> Node:
-    """Repeat each element so many times in a row; without an axis, of flattened x.
+    """Repeat each element along an axis; None repeats those of flattened x.
 
     Shapes: x (*a, n, *b) -> (*a, n * repeats, *b) if axis is not None; x (*s) -> (prod(s) *
     repeats) if axis is None

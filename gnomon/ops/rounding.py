@@ -1,6 +1,6 @@
-"""Functions of single elements that move in steps: whole parts, signs, decimals.
+"""Functions of single elements whose values are steps: rounding, signs, decimals.
 
-Their gradients are 0. Division that rounds is in elementwise.py.
+Their gradients are 0. Division with rounding is in elementwise.py.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gnomon.ops.scalars import where
 
 
 def flat(g: Node, y: Node, x: Node, **_: object) -> Node:
-    """The gradient of what moves in steps: 0, not nothing."""
+    """The gradient of a step function: zeros, in place of none."""
     return expand(constant(x.arena, 0, x.dtype), x.shape)
 
 
 def rounding(name: str, sentence: str, reference: Reference, shows: str, **said: Any) -> Op:
-    """An operation that makes floats whole, and leaves integers as they are."""
+    """Create a rounding operation, which leaves integers unchanged."""
 
     def function(x: Node) -> Node:
         return x if whole(x) else elementwise(name, x)
@@ -75,7 +75,7 @@ def sign(x: Node) -> Node:
 
 @op(reference=np.round, gradient=flat, special=True)
 def round(x: Node, *, decimals: int = 0) -> Node:
-    """The nearest number with so many decimals; halves go to the even one.
+    """Round to a number of decimals; halves go to the even digit.
 
     Shapes: x (...) -> (...)
 
@@ -100,7 +100,7 @@ def round(x: Node, *, decimals: int = 0) -> Node:
 
 @op(reference=lambda x: x - np.trunc(x))
 def frac(x: Node) -> Node:
-    """The fractional part: x minus its whole part.
+    """The fractional part of x, with the sign of x.
 
     Shapes: x (...) -> (...)
 
@@ -113,13 +113,13 @@ def frac(x: Node) -> Node:
 # neighbours
 
 NARROW = {float16: (2.0**-112, 65536.0, 0x2000), bfloat16: (1.0, np.inf, 0x10000)}
-"""Of a narrow float the factor that takes all its numbers to the float32 of the same leading bits,
-what comes after the largest, and how far apart the bits of two neighbours are there."""
+"""Narrow dtype -> the factor to float32 with the same leading bits, the number after its largest,
+and the step between neighbours' bits there."""
 
 
 @op(inline=True, reference=np.nextafter)
 def nextafter(x: Operand, y: Operand) -> Node:
-    """The float next to x towards y.
+    """The next float after x in the direction of y.
 
     Shapes: x (...), y (...) -> (...)
 
@@ -133,7 +133,7 @@ def nextafter(x: Operand, y: Operand) -> Node:
 
 
 def narrow_neighbour(x: Node, y: Node) -> Node:
-    """The neighbour of x towards y for floats of 16 bits, by the bits of float32."""
+    """The next 16-bit float from x towards y, by the bits of float32."""
     scale, end, step = NARROW[x.dtype]
     a, b = (clip(cast(v, float32), -end, end) * scale for v in (x, y))
     rises = elementwise("and", elementwise("lt", 0.0 * a, a), elementwise("lt", a, b))
@@ -154,7 +154,7 @@ def bits(x: Node, dtype: DType) -> Node:
 
 @op(reference=np.heaviside)
 def heaviside(x: Node, values: Operand) -> Node:
-    """0 below 0, 1 above, a value at 0.
+    """0 where x is negative, 1 where it is positive, the given values where it is 0.
 
     Shapes: x (...) -> (...)
 

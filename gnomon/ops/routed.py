@@ -1,12 +1,12 @@
 """Products of routed rows with matrices of their own, block by block: experts and their gradients.
 
 Rows come in blocks, stretches of the global order of tokens (decision 0066), and are sorted by
-group within each; `ends` says for each block where each group's run ends, counted from the block's
-start. So a block is computed in place, and a sum over a group is one chain per block and a
-perfect tree over blocks. Groups may be apart, each share of them with rows of its own, as they are
-where rows travel to the ranks of their groups. The regions `routed_rows` and `routed_steps` are
-what a hand-written kernel claims (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
-everything with everything, are the definition. Groups that are runs of one axis are in grouped.py.
+group within each block; `ends` gives for each block the end of each group's run, counted from the
+block's start. So a block is computed in place, and a sum over a group is one chain per block and a
+perfect tree over blocks. Groups may be distributed: then each share of them has rows of its own, as
+when rows travel to the ranks of their groups. A hand-written kernel claims the regions
+`routed_rows` and `routed_steps` (gnomon/codegen/kernels/grouped.py); their bodies, which multiply
+all pairs, are the definition. Groups that are runs of one axis are in grouped.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gnomon.ops.grouped import (
     count_up,
     gradients_of_rows,
     gradients_of_steps,
-    inside,
+    inside_runs,
     np_grouped_rows,
     np_grouped_steps,
 )
@@ -38,11 +38,11 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
 SHARES = "p"
-"""The letter of shares of groups that are apart."""
+"""The letter of the axis of shares."""
 
 
 def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """routed_rows by numpy."""
+    """Compute routed_rows with numpy."""
     if ends.ndim == 3:
         shares = zip(x, np.split(mats, len(ends)), ends, strict=True)
         return np.stack([np_routed_rows(*each) for each in shares])
@@ -51,7 +51,7 @@ def np_routed_rows(x: np.ndarray, mats: np.ndarray, ends: np.ndarray) -> np.ndar
 
 
 def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """routed_steps by numpy."""
+    """Compute routed_steps with numpy."""
     if ends.ndim == 3:
         return np.concatenate([np_routed_steps(*each) for each in zip(x, y, ends, strict=True)])
     parts = zip(np.split(x, len(ends), 1), np.split(y, len(ends)), ends, strict=True)
@@ -60,16 +60,17 @@ def np_routed_steps(x: np.ndarray, y: np.ndarray, ends: np.ndarray) -> np.ndarra
 
 @op(reference=np_routed_rows)
 def routed_mm(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group; rows come in blocks, sorted by group within each.
+    """Multiply each row by the matrix of its group; each block's rows are sorted by group.
 
     Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
     (p, l, g) -> (p, t, n)
 
     There are as many blocks as rows of ends, a power of two that divides the rows of x; ends says
-    where each group ends, counted from the block's start. What no group holds gives 0. The sum over
-    a group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: where
-    blocks are stretches of a global order, it depends neither on who else is in the group nor on
-    where blocks are computed. With an axis p of shares, rows of each have a p-th of the groups.
+    where each group ends, counted from the block's start. Rows of no group give 0. The sum over a
+    group's rows, a matrix's gradient, is a chain for each block and a tree over blocks: if blocks
+    are stretches of a global order, it depends neither on the group's other members nor on where
+    blocks are computed. With a leading axis of p shares, the rows of each share have a p-th of the
+    groups.
 
     >>> routed_mm(ones(4, 1), tensor([[[1.0]], [[10.0]]]), tensor([[1, 2], [0, 1]])).flatten()
     Tensor([ 1., 10., 10.,  0.])
@@ -80,13 +81,13 @@ of x: got (3, 2).
     """
     x, mats = alike("routed_mm", x, mats)
     floats_only("routed_mm", x, mats)
-    check(x, mats, ends)
+    check_routed(x, mats, ends)
     ends = within(cast(ends, int64), x.shape[-2] // ends.shape[-2] + 1)
     return cast(routed_rows(x, mats, ends), x.dtype)
 
 
-def check(x: Node, mats: Node, ends: Node) -> None:
-    """Refuse what does not fit together."""
+def check_routed(x: Node, mats: Node, ends: Node) -> None:
+    """Refuse shapes that do not fit each other."""
     came = f"got {x.shape}, {mats.shape} and {ends.shape}"
     ranks = (x.rank, mats.rank, ends.rank)
     fits = ranks in ((2, 3, 2), (3, 3, 3)) and x.shape[:-2] == ends.shape[:-2]
@@ -106,12 +107,12 @@ def check(x: Node, mats: Node, ends: Node) -> None:
 
 
 def routed_rows_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of routed_rows."""
+    """The gradients of routed_rows."""
     return gradients_of_rows(routed_rows, routed_steps, g, *operands)
 
 
 def routed_steps_rule(g: Node, _result: Node, *operands: Node):
-    """Gradients of routed_steps."""
+    """The gradients of routed_steps."""
     return gradients_of_steps(routed_rows, g, *operands)
 
 
@@ -121,7 +122,7 @@ def routed_steps_rule(g: Node, _result: Node, *operands: Node):
     claim=Claim("routed_rows", (2, 3), floats=False, sums=True),
 )
 def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
-    """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks.
+    """routed_mm without its checks, in the dtype of sums.
 
     Shapes: x (t, k), mats (g, k, n), ends (l, g) -> (t, n); x (p, t, k), mats (p*g, k, n), ends
     (p, l, g) -> (p, t, n)
@@ -137,7 +138,7 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     every = contract(f"{p}ltk,{p}gkn->{p}ltgn", parts, own, accumulator(x.dtype))
     at, alike = len(lead), (1,) * len(lead)
     first, last = (unsqueeze(v, at) for v in bounds_of(ends))
-    mine = inside(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)
+    mine = inside_runs(reshape(count_up(x.arena, rows), (*alike, rows, 1)), first, last)
     number = reshape(count_up(x.arena, groups), (*alike, 1, groups))
     group = reduce("max", where(mine, number, 0), (at + 1,))
     held = unsqueeze(reduce("or", mine, (at + 1,)), at + 1)
@@ -151,7 +152,7 @@ def routed_rows(x: Node, mats: Node, ends: Node) -> Node:
     claim=Claim("routed_steps", (2, 3), floats=False, sums=True),
 )
 def routed_steps(x: Node, y: Node, ends: Node) -> Node:
-    """The product over each group of steps, in the dtype of sums; the sum of nothing is 0.
+    """The product over each group's steps, in the dtype of sums; 0 for an empty group.
 
     Shapes: x (m, t), y (t, n), ends (l, g) -> (g, m, n); x (p, m, t), y (p, t, n), ends (p, l, g)
     -> (p*g, m, n)
@@ -166,7 +167,7 @@ def routed_steps(x: Node, y: Node, ends: Node) -> Node:
     first, last = (unsqueeze(v, at + 2) for v in bounds_of(ends))
     # every run from its own beginning, since products may go in pairs from there
     places = first + reshape(count_up(x.arena, steps), (1,) * (at + 2) + (steps,))
-    mine, shown = inside(places, first, last), elementwise("minimum", places, steps - 1)
+    mine, shown = inside_runs(places, first, last), elementwise("minimum", places, steps - 1)
     left = gather(f"{p}mls,{p}lgt->{p}mlgt", left, shown)
     left = where(unsqueeze(mine, at), left, -0.0)
     right = gather(f"{p}lsn,{p}lgt->{p}lgtn", right, shown)
@@ -181,7 +182,7 @@ def routed_steps(x: Node, y: Node, ends: Node) -> Node:
 
 
 def bounds_of(ends: Node) -> tuple[Node, Node]:
-    """The beginning and end of each run within its block, as many as ends."""
+    """The first position and the end of each run within its block, shaped like `ends`."""
     *lead, groups = ends.shape
     every = [(0, n, 1) for n in lead]
     before = slice_(ends, (*every, (0, max(groups - 1, 0), 1)))
@@ -190,23 +191,23 @@ def bounds_of(ends: Node) -> tuple[Node, Node]:
 
 
 def np_reordered(x: np.ndarray, order: np.ndarray, inverse: np.ndarray):
-    """reordered by numpy."""
+    """Compute reordered with numpy."""
     return np.take_along_axis(x, order[..., None], 1)
 
 
 def reordered_rule(g: Node, _result: Node, x: Node, order: Node, inverse: Node):
-    """The rows of a gradient, moved back."""
+    """The gradient of reordered: rows moved back."""
     return reordered(g, inverse, order), None, None
 
 
 @op(reference=np_reordered, gradient=reordered_rule)
 def reordered(x: Node, order: Node, inverse: Node) -> Node:
-    """The rows of each block at other places; inverse: the place that each of them is given.
+    """Reorder the rows of each block; `inverse` says where each row goes.
 
     Shapes: x (l, t, d), order (l, s), inverse (l, t) -> (l, s, d)
 
-    Its gradient moves rows back, from the places that inverse says: nothing is summed. A place that
-    is no row's own shows some row, and is the caller's to blank.
+    Its gradient moves rows back by `inverse`, without a sum. Places that receive no row contain an
+    arbitrary one, which the caller must mask.
 
     >>> x, order = tensor([[[1.0], [2.0], [3.0]]]), tensor([[2, 0, 1]])
     >>> reordered(x, order, tensor([[1, 2, 0]])).flatten()

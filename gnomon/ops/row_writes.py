@@ -1,4 +1,4 @@
-"""Values and slices put at positions along an axis; a kernel writes slices where they belong."""
+"""Writes of values and slices at positions along an axis; a kernel writes slices in place."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ __all__ = [
 
 @internal(claim=Claim("put_rows", floats=False, over=True))
 def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
-    """x with slices put at positions along an axis, the last of those that meet.
+    """x with slices put at positions along an axis; of several at one, the last counts.
 
-    index: a vector, or one for each place of the first axes, which x and values have too.
+    index: a vector, or one vector per position of the leading axes, which x and values then have
+    too.
     """
     lead, size = index.rank - 1, x.shape[axis]
     own = LETTERS[: x.rank]
@@ -47,9 +48,9 @@ def put_rows(x: Node, index: Node, values: Node, *, axis: int) -> Node:
 
 
 def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node | None:
-    """A scatter whose positions were expanded to slices, which move as such; None of another one.
+    """A scatter as put_rows, if its positions were expanded to slices; None for others.
 
-    axis: counted from the front, of x and of the index, which has the axes of x.
+    axis: counted from the front, both of x and of the index, which has the axes of x.
     """
     if index.op != "expand" or not isinstance(values, Node) or values.shape != index.shape:
         return None
@@ -64,20 +65,20 @@ def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node |
 
 
 def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
-    """Letters of a table, whose axis is looked up, and of positions shaped like the result."""
+    """The letters of a table whose axis, letter z, is looked up, and of the positions."""
     own = LETTERS[:rank]
     return f"{own[:axis]}z{own[axis + 1 :]}", own
 
 
 def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
-    """The corner of x with this shape, whole along an axis."""
+    """The leading part of x with this shape; one axis may stay whole."""
     for k, n in enumerate(shape):
         x = x if k == axis or n == x.shape[k] else part(x, k, 0, n)
     return x
 
 
 def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
-    """Values folded into places of x's shape; what no value reaches holds the fill."""
+    """Fold values into positions of a tensor of x's shape; other positions hold the fill."""
     table, own = spec_of_elements(x.rank, axis)
     made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
     for k, n in enumerate(x.shape):
@@ -88,7 +89,7 @@ def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Sca
 def extreme_gradient(
     g: Node, y: Node, x: Node, values: Node, index: Node, axis: int, monoid: str
 ) -> tuple[Node, Node]:
-    """Gradients of x and values: all that equal an extreme have even shares of its gradient."""
+    """The gradients of x and values: all elements equal to an extreme share its gradient."""
     table, own = spec_of_elements(x.rank, axis)
     back = f"{table},{own}->{own}"
     first = elementwise("eq", x, y)
@@ -103,6 +104,6 @@ def extreme_gradient(
 
 @internal(gradient=extreme_gradient)
 def scattered_extreme(x: Node, values: Node, index: Node, axis: int, monoid: str) -> Node:
-    """x, or the largest or smallest of it and of the values that come to its place."""
+    """The maximum or minimum of each element of x and the values at its position."""
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     return elementwise({"max": "maximum", "min": "minimum"}[monoid], x, made)

@@ -1,7 +1,7 @@
-"""The scalar functions, one row each: value, derivative, algebra.
+"""The table of scalar functions: value, gradients and algebraic properties of each.
 
-Passes ask this table and never list functions by name. Values are numpy's and define the function
-to rounding; the exact bits of the transcendental ones are gnomon/codegen/math.py's.
+Passes read this table and never list functions by name. Values are numpy's and define the function
+up to rounding; the exact bits of the transcendental ones are gnomon/codegen/math.py's.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ Value = Callable[[Any], Any] | Callable[[Any, Any], Any] | Callable[[Any, Any, A
 
 
 class ScalarFunction(NamedTuple):
-    """A row of the table."""
+    """A scalar function: its value, gradients and properties."""
 
     name: str
     value: Callable[..., Any]
     gradients: tuple[Gradient, ...]
-    """Per argument: (g, y, *arguments) -> gradient; None where the derivative is zero."""
+    """Per argument a function (g, y, *arguments) -> gradient, or None if the derivative is zero."""
     result: str = "same"
-    """"same": the arguments' dtype; "bool"; "cast": a parameter says."""
+    """The result's dtype: "same" as the arguments', "bool", or "cast" to a parameter."""
     commutative: bool = False
     associative: bool = False
     identity: float | None = None
     costly: bool = False
-    """More than a few instructions: worth storing rather than computing twice."""
+    """Whether it takes many instructions, so that it is rather stored than computed twice."""
     others: int = 0
     """The number of first arguments with dtypes of their own; the others share a dtype."""
     steps: int = 1
-    """About how many plain functions it is worth."""
+    """The cost, as a number of plain functions."""
     passes_sum: bool = False
-    """f(a + b) equals f(a) + f(b) to the bit, so a pending sum may pass."""
+    """Whether f(a + b) equals f(a) + f(b) to the bit, so that a pending sum may pass."""
 
     @property
     def arity(self) -> int:
-        """Number of arguments."""
+        """The number of arguments."""
         return len(self.gradients)
 
 
@@ -63,7 +63,7 @@ def row(name: str, value: Value, *gradients: Gradient, **algebra: Any) -> None:
 
 
 def where(condition: Node, yes: Node | float, no: Node | float) -> Node:
-    """yes where the condition holds, else no."""
+    """Select yes where the condition holds, else no."""
     arena = condition.arena
     dtype = next(x.dtype for x in (yes, no) if isinstance(x, Node))
     yes, no = (x if isinstance(x, Node) else constant(arena, x, dtype, "where") for x in (yes, no))
@@ -78,7 +78,7 @@ def where(condition: Node, yes: Node | float, no: Node | float) -> Node:
 
 
 def f(name: str) -> Callable[..., Node]:
-    """A scalar function on nodes."""
+    """A scalar function as a function of nodes."""
     return lambda *xs: elementwise(name, *xs)
 
 
@@ -90,13 +90,13 @@ trunc, floor = f("trunc"), f("floor")
 
 
 def _flat(g: Node, y: Node, *_: Node) -> Node:
-    """The gradient of what moves in steps: 0, not nothing."""
+    """The gradient of a step function: zeros, in place of none."""
     zero = y.arena.node("reshape", (constant(y.arena, 0, y.dtype),), shape=(1,) * y.rank)
     return y.arena.node("expand", (zero,), shape=y.shape)
 
 
 def _chooses(better: Callable[..., Any]) -> tuple[Gradient, Gradient]:
-    """Gradients of minimum and maximum: the winner takes all, equals share; NaN is no loser."""
+    """The gradients of minimum and maximum: all to the chosen one; equal operands share it."""
 
     def of(first: bool) -> Callable[..., Any]:
         def gradient(g: Node, y: Node, a: Node, b: Node) -> Node:
@@ -109,7 +109,7 @@ def _chooses(better: Callable[..., Any]) -> tuple[Gradient, Gradient]:
 
 
 def _numpy_power(a: np.ndarray, b: np.ndarray):
-    """Powers that wrap on integers; 0 for negative exponents of bases other than 1 and -1."""
+    """Compute integer powers that wrap; 0 for negative exponents of bases other than 1 and -1."""
     if not np.issubdtype(a.dtype, np.integer):
         return np.power(a, b)
     result = np.power(a, np.where(b < 0, 0, b))
@@ -120,22 +120,22 @@ def _numpy_power(a: np.ndarray, b: np.ndarray):
 
 
 def _numpy_rsqrt(a: np.ndarray) -> np.ndarray:
-    """1 / √a by numpy."""
+    """Compute 1 / √a with numpy."""
     return (1 / np.sqrt(a)).astype(a.dtype)
 
 
 def _numpy_silu(a: np.ndarray) -> np.ndarray:
-    """a · sigmoid(a) by numpy."""
+    """Compute a · sigmoid(a) with numpy."""
     return a * special.sigmoid(a)
 
 
 def _numpy_same(a: np.ndarray) -> np.ndarray:
-    """The value itself: only its dtype is another, which the caller sees to."""
+    """Return the value, whose dtype the caller changes."""
     return a
 
 
 def trigamma(x: Node) -> Node:
-    """The derivative of digamma: by steps up and a series, of negative numbers by reflection."""
+    """The derivative of digamma: steps up and a series; below 1/2, by reflection."""
     below = less(x, 0.5)
     z = where(below, 1.0 - x, x)
     total = 1.0 / (z * z)
@@ -152,19 +152,19 @@ def trigamma(x: Node) -> Node:
 
 
 def in_32(x: Node) -> Node:
-    """A narrow float as float32, in which a formula of several steps is computed."""
+    """A narrow float as float32, for formulas of several steps; others unchanged."""
     return cast(x, float32) if x.dtype.itemsize < float32.itemsize else x
 
 
 def _gelu_slope(g: Node, y: Node, a: Node) -> Node:
-    """The probability below a, and a times its density."""
+    """The gradient of gelu: the probability below a, plus a times its density."""
     kind, a, g = a.dtype, in_32(a), in_32(g)
     density = exp(a * a * -0.5) * (1 / sqrt(2 * pi))
     return cast(g * ((f("erf")(a * sqrt(0.5)) + 1.0) * 0.5 + a * density), kind)
 
 
 def _gelu_tanh_slope(g: Node, y: Node, a: Node) -> Node:
-    """Gradient of a times the sigmoid s of u, by the product rule."""
+    """The gradient of gelu_tanh: a times the sigmoid s of u, by the product rule."""
     slope = 2 * sqrt(2 / pi)
     kind, a, g = a.dtype, in_32(a), in_32(g)
     square = a * a * (slope * 0.044715)
@@ -173,34 +173,34 @@ def _gelu_tanh_slope(g: Node, y: Node, a: Node) -> Node:
 
 
 def _silu_slope(g: Node, y: Node, a: Node) -> Node:
-    """Gradient of a times its sigmoid s, by the product rule."""
+    """The gradient of silu: a times its sigmoid s, by the product rule."""
     kind, a, g = a.dtype, in_32(a), in_32(g)
     s = f("sigmoid")(a)
     return cast(g * (s * (a * (1.0 - s) + 1.0)), kind)
 
 
 def _mish_slope(g: Node, y: Node, a: Node) -> Node:
-    """Gradient of a times the tanh t of its softplus, by the product rule."""
+    """The gradient of mish: a times the tanh t of its softplus, by the product rule."""
     kind, a, g = a.dtype, in_32(a), in_32(g)
     t = tanh(f("log1p")(exp(f("minimum")(a, 40.0))))
     return cast(g * (t + a * f("sigmoid")(a) * (1.0 - t * t)), kind)
 
 
 def _turning(g: Node, a: Node, b: Node) -> Node:
-    """g over a² + b²; 0 at the origin, where an angle has no slope."""
+    """The quotient g / (a² + b²); 0 at the origin, where an angle has no derivative."""
     square = a * a + b * b
     return where(equal(square, 0.0), 0.0, g / square)
 
 
 def _numpy_floor_divide(a: np.ndarray, b: np.ndarray):
-    """Floor division; 0 for integers divided by 0."""
+    """Compute floor division with numpy; 0 for integers divided by 0."""
     if np.issubdtype(a.dtype, np.integer):
         return np.where(b == 0, 0, a // np.where(b == 0, 1, b)).astype(a.dtype)
     return np.floor_divide(a, b)
 
 
 def _numpy_remainder(a: np.ndarray, b: np.ndarray):
-    """Remainder with the divisor's sign; 0 for integers divided by 0."""
+    """Compute the remainder with the divisor's sign; 0 for integers divided by 0."""
     if np.issubdtype(a.dtype, np.integer):
         return np.where(b == 0, 0, a % np.where(b == 0, 1, b)).astype(a.dtype)
     return np.remainder(a, b)

@@ -1,6 +1,6 @@
-"""The running fold along an axis; of "argmax" and "argmin", the position of the best so far.
+"""The running fold along an axis; for "argmax" and "argmin", the position of the best so far.
 
-In ascending order, whole: an axis that is scanned is never split into leaves.
+Axes are scanned in ascending order and as a whole: they are never split into leaves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.ops.primitives import MONOIDS, flip, letters
 
 @primitive("scan")
 class Scan(Primitive):
-    """Running fold along one axis, in ascending order."""
+    """The running fold along one axis, in ascending order."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape, params["dtype"]
@@ -46,7 +46,7 @@ class Scan(Primitive):
 
 
 def running_positions(x: np.ndarray, axis: int, better: Any) -> np.ndarray:
-    """The position of the best so far; the latest of equals, and of NaN once one is met."""
+    """The position of the best so far: the latest of equal ones, or of NaN once one has come."""
     best = better.accumulate(x, axis=axis)
     size: int = x.shape[axis]
     here = np.arange(size).reshape([-1 if k == axis else 1 for k in range(x.ndim)])
@@ -55,6 +55,6 @@ def running_positions(x: np.ndarray, axis: int, better: Any) -> np.ndarray:
 
 
 def scan(monoid: str, x: Node, axis: int, dtype: DType | None = None) -> Node:
-    """Running fold of x along an axis; "argmax" and "argmin" give positions."""
+    """Create the running fold of x along an axis; "argmax" and "argmin" give positions."""
     result = int64 if monoid.startswith("arg") else dtype or x.dtype
     return x.arena.node("scan", (x,), monoid=monoid, axis=axis, dtype=result)

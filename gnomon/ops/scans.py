@@ -1,6 +1,7 @@
-"""Running folds along an axis: sums, products, extremes with their positions.
+"""Running folds along an axis: sums, products, and extremes with their positions.
 
-What has no scan of its own (products' gradients, logcumsumexp) doubles its reach log2(n) times.
+Operations without a scan primitive (gradients of products, logcumsumexp) double their reach log2(n)
+times.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from gnomon.ops.scan_primitives import scan
 from gnomon.ops.view_primitives import pad, slice_
 
 LETTERS = "abcdefghijklmnopqrstuvwxy"
-"""Names of axes; z is kept for one that is looked up."""
+"""Letters of axes; z is reserved for an axis that is looked up."""
 
 
 @op(inline=True, reference=lambda x, axis: np.cumsum(x, axis), autocast="wide", complex="parts")
 def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The sum of everything up to each element.
+    """The cumulative sum along an axis.
 
     Shapes: x (...) -> (...)
 
@@ -40,7 +41,7 @@ def cumsum(x: Node, axis: int, *, dtype: object = None) -> Node:
 
 
 def accumulated(name: str, monoid: str, x: Node, axis: int, dtype: object) -> Node:
-    """A running fold in the dtype that is asked for, or in that of a sum."""
+    """A running fold in the dtype asked for, else in that of a sum."""
     axis = one_axis(name, axis, x.rank)
     kind = result_of_sum(x, None if dtype is None else dtype_of(dtype))
     if not x.dtype.is_floating_point or kind.bits > x.dtype.bits:
@@ -51,7 +52,7 @@ def accumulated(name: str, monoid: str, x: Node, axis: int, dtype: object) -> No
 def np_cumulative(
     fold: Any, start: Any, x: np.ndarray, axis: Any = None, *, include_initial: bool = False
 ) -> np.ndarray:
-    """A running fold by numpy, after its start if that is wanted."""
+    """Compute a running fold with numpy, preceded by its start if asked for."""
     axis = 0 if axis is None else axis
     y = fold(x, axis)
     first = np.full_like(y.take([0], axis), start)
@@ -65,7 +66,7 @@ def np_cumulative(
 def cumulative_sum(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
 ) -> Node:
-    """The sum of everything up to each element; include_initial puts the empty sum first.
+    """The cumulative sum along an axis; include_initial puts a 0 first.
 
     Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
 
@@ -78,20 +79,20 @@ def cumulative_sum(
 
 
 def the_axis(name: str, axis: int | None, x: Node) -> int:
-    """The axis to run along; a vector's need not be named."""
+    """The axis of a running fold, which may be left out for a vector."""
     if axis is None and x.rank != 1:
         raise ArgumentError(f"{name}: x {x.shape} has several axes. Name one, as in axis=-1.")
     return one_axis(name, 0 if axis is None else axis, x.rank)
 
 
 def led(start: int, x: Node, axis: int) -> Node:
-    """x with one constant more at the beginning of an axis."""
+    """x with one more constant at the beginning of an axis."""
     low = tuple(int(k == axis) for k in range(x.rank))
     return pad(x, low, (0,) * x.rank, start)
 
 
 def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
-    """dx[k] = (product before k) · Σ over j ≥ k of g[j] · (product between): zeros do no harm.
+    """The gradient of cumprod, by doubling distances; zeros are no problem.
 
     The sum obeys s[k] = g[k] + x[k + 1] · s[k + 1]; pairs (factor, sum) are joined at distances
     1, 2, 4, ...
@@ -107,7 +108,7 @@ def cumprod_gradient(g: Node, y: Node, x: Node, axis: int, **_: Any) -> Node:
 
 
 def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
-    """x moved along an axis, a constant moving in."""
+    """x moved along an axis, with a constant filling the gap."""
     low = tuple(max(by, 0) if k == axis else 0 for k in range(x.rank))
     high = tuple(max(-by, 0) if k == axis else 0 for k in range(x.rank))
     start = max(-by, 0)
@@ -117,7 +118,7 @@ def shifted(x: Node, axis: int, by: int, fill: float) -> Node:
 
 @op(reference=np.cumprod, gradient=cumprod_gradient, complex="formula")
 def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
-    """The product of everything up to each element.
+    """The cumulative product along an axis.
 
     Shapes: x (...) -> (...)
 
@@ -134,7 +135,7 @@ def cumprod(x: Node, axis: int, *, dtype: object = None) -> Node:
 def cumulative_prod(
     x: Node, axis: int | None = None, *, dtype: object = None, include_initial: bool = False
 ) -> Node:
-    """The product of everything up to each element; include_initial puts the empty one first.
+    """The cumulative product along an axis; include_initial puts a 1 first.
 
     Shapes: x (*a, n, *b) -> (*a, n + include_initial, *b)
 
@@ -147,7 +148,7 @@ def cumulative_prod(
 
 
 def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
-    """The best so far and where it stands, the latest of equals."""
+    """The best element so far and its position, the latest of equal ones."""
     axis = one_axis(name, axis, x.rank)
     if not x.rank:
         return x, elementwise("mul", cast(elementwise("ne", x, x), int64), 0)
@@ -159,7 +160,7 @@ def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: (np.maximum.accumulate(x, axis),), pair=True)
 def cummax(x: Node, axis: int) -> tuple[Node, Node]:
-    """The largest so far, and where it stands: the latest of equals.
+    """The cumulative maximum, and its index: the last one of equal elements.
 
     Shapes: x (...) -> (...), (...)
 
@@ -171,7 +172,7 @@ def cummax(x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: (np.minimum.accumulate(x, axis),), pair=True)
 def cummin(x: Node, axis: int) -> tuple[Node, Node]:
-    """The smallest so far, and where it stands: the latest of equals.
+    """The cumulative minimum, and its index: the last one of equal elements.
 
     Shapes: x (...) -> (...), (...)
 
@@ -183,7 +184,7 @@ def cummin(x: Node, axis: int) -> tuple[Node, Node]:
 
 @op(reference=lambda x, axis: np.logaddexp.accumulate(x, axis))
 def logcumsumexp(x: Node, axis: int) -> Node:
-    """log of the running sum of exp(x), without overflow.
+    """The logarithm of the cumulative sum of exp(x), without overflow.
 
     Shapes: x (...) -> (...)
 
@@ -199,7 +200,7 @@ def logcumsumexp(x: Node, axis: int) -> Node:
 
 
 def np_diff(x: np.ndarray, n: int = 1, axis: Any = -1, prepend: Any = None, append: Any = None):
-    """Differences by numpy."""
+    """Compute differences with numpy."""
     return np.diff(
         np.concatenate([v for v in (prepend, x, append) if v is not None], axis), n, axis
     )
@@ -213,9 +214,9 @@ def diff(
     prepend: Node | None = None,
     append: Node | None = None,
 ) -> Node:
-    """Each element minus the one before it, n times; more elements may be put at the ends first.
+    """The n-th difference along an axis; prepend and append are joined to x first.
 
-    Of truth values whether they differ.
+    For booleans, whether neighbours differ.
 
     Shapes: x (*a, t, *b), prepend (*a, p, *b), append (*a, q, *b) -> (*a, p + t + q - n, *b) if
     prepend is not None; x (*a, t, *b) -> (*a, t - n, *b) if prepend is None
@@ -249,7 +250,7 @@ def diff(
     complex="formula",
 )
 def trapezoid(y: Node, x: Node | None = None, *, dx: float = 1.0, axis: int = -1) -> Node:
-    """The area under y along an axis, by straight lines between places x, or dx apart.
+    """The integral of y along an axis by the trapezoidal rule, at places x or dx apart.
 
     Shapes: y (*a, n, *b), x (n) -> (*a, *b)
 

@@ -1,9 +1,9 @@
 """Windows of an image times a kernel, over one, two and three axes: products and their transposes.
 
-What is summed is one axis: channels and kernel (or the places of a plane, for the kernel's
-gradient) flattened, so that a sum is one chain per leaf. The gradient of the input is a sum over
-windows of the other gradient, so that every element gathers its own; with strides, the elements
-that meet the same part of the kernel are convolved together. What users call: convolution.py.
+The summed axis is one: channels and kernel (or the positions of a plane, for the kernel's gradient)
+flattened, so that a sum is one chain per leaf. The gradient of the input is a sum over windows of
+the output's gradient, so that every element gathers its own terms; with strides, the elements that
+meet the same part of the kernel are convolved together. convolution.py has the public operations.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PLACES, KERNEL = "xyz", "uvw"
 
 
 def grouped(x: Node, axis: int, groups: int) -> Node:
-    """An axis as (groups, size / groups); as it is for one group."""
+    """An axis reshaped to (groups, size / groups); unchanged for one group."""
     if groups == 1:
         return x
     return reshape(x, (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :]))
 
 
 def windows_of(x: Node, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]):
-    """x (n, c, *s) as (n, c, *kernel, *places), without the kernel's axes of size 1."""
+    """The windows (n, c, *kernel, *places) of x (n, c, *s), without kernel axes of size 1."""
     first = x.rank
     for k, (size, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True)):
         if size == 1:
@@ -58,12 +58,12 @@ def windows_of(x: Node, kernel: Sequence[int], stride: Sequence[int], dilation: 
 
 
 def split(groups: int) -> tuple[tuple[int, ...], str]:
-    """The axis of groups and its letter, where there are several."""
+    """The axis of groups and its letter; empty for one group."""
     return ((groups,), "g") if groups > 1 else ((), "")
 
 
 def convolved(x: Node, weight: Node, geometry: Geometry) -> Node:
-    """Windows of x contracted with the kernel, in the accumulator's dtype; x is padded already."""
+    """Contract the windows of padded x with the kernel, in the accumulator's dtype."""
     stride, dilation, groups = geometry
     windows = windows_of(x, weight.shape[2:], stride, dilation)
     return contracted(windows, weight, weight.rank - 2, groups)
@@ -85,7 +85,7 @@ def contracted(windows: Node, weight: Node, count: int, groups: int) -> Node:
 
 
 def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
-    """The gradient of the kernel: what each element met of padded x, over samples and places."""
+    """The gradient of the kernel: windows of padded x times g, over samples and places."""
     stride, dilation, groups = geometry
     lead, letter = split(groups)
     windows = windows_of(x, weight.shape[2:], stride, dilation)
@@ -104,9 +104,9 @@ def kernel_gradient(g: Node, x: Node, weight: Node, geometry: Geometry) -> Node:
 
 
 def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
-    """The kernel's gradient where a channel meets only itself: sums plane by plane, no matrices.
+    """The kernel's gradient if each channel meets only itself: sums over planes, no matrices.
 
-    Rows of a plane are added first, then along a row, then samples.
+    The sum runs over a plane's rows first, then along a row, then over samples.
     """
     count, kind = g.rank - 2, accumulator(g.dtype)
     flat = reshape(windows, (*g.shape[:2], prod(weight.shape[1:]), *g.shape[2:]))
@@ -122,7 +122,7 @@ def depthwise_gradient(g: Node, windows: Node, weight: Node) -> Node:
 def spread_back(
     g: Node, weight: Node, size: Sequence[int], padding: Pairs, geometry: Geometry
 ) -> Node:
-    """The transpose of `convolved`: from places back to an input of this size, without padding."""
+    """The transpose of `convolved`: from places to an input of this size, without padding."""
     stride, dilation, groups = geometry
     kernel = weight.shape[2:]
     if 0 in (*size, *g.shape[2:]):
@@ -140,7 +140,7 @@ def spread_back(
 
 
 def tiled(g: Node, weight: Node, groups: int) -> Node:
-    """The transpose when windows neither overlap nor leave gaps: each place fills its own tile."""
+    """The transpose if windows neither overlap nor leave gaps: each place fills its own tile."""
     count = g.rank - 2
     places, inner, letter = PLACES[:count], KERNEL[:count], "g" if groups > 1 else ""
     pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
@@ -157,9 +157,9 @@ def tiled(g: Node, weight: Node, groups: int) -> Node:
 def slid_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
-    """The transpose in general: a convolution per phase, then the phases side by side.
+    """The general transpose: one convolution per phase, with phases interleaved.
 
-    g has its margins already.
+    g is padded already.
     """
     swapped = exchanged(weight, geometry[2])
     phases = all_phases(size, lows, weight.shape[2:], geometry)
@@ -172,14 +172,14 @@ def slid_back(
 def slide_back(
     g: Node, weight: Node, size: Sequence[int], lows: Sequence[int], geometry: Geometry
 ) -> Node:
-    """`slid_back` of several phases, as a region that a kernel claims."""
+    """The general transpose of several phases, as a region that a kernel claims."""
     return slid_back(g, weight, size, lows, geometry)
 
 
 def of_phase(
     g: Node, weight: Node, chosen: Sequence[Phase], begin: Sequence[int], groups: int
 ) -> Node:
-    """One phase's elements; the places in g begin at `begin`."""
+    """The elements of one phase; the places in g begin at `begin`."""
     counts = tuple(p.elements for p in chosen)
     if not all(p.taps[1] for p in chosen):
         zero = constant(g.arena, 0.0, accumulator(g.dtype))

@@ -37,14 +37,14 @@ Threshold = Node | float | None
 
 
 def same_batches(name: str, a: Node, b: Node) -> tuple[Node, Node]:
-    """Two matrices of floats in one dtype, their batches broadcast."""
+    """Two matrices of floats in one dtype, with their batches broadcast."""
     a, b = alike(f"linalg.{name}", matrices(name, a), matrices(name, b))
     batch = joint_shape(f"linalg.{name}", [a.shape[:-2], b.shape[:-2]])
     return expand(a, (*batch, *a.shape[-2:])), expand(b, (*batch, *b.shape[-2:]))
 
 
 def fitting_sides(name: str, a: Node, b: Node, left: bool) -> None:
-    """Refuse sides of equations whose sizes differ."""
+    """Refuse equations whose right sides have another size."""
     if a.shape[-1] != b.shape[-2 if left else -1]:
         side = "rows" if left else "columns"
         raise ShapeError(
@@ -53,7 +53,7 @@ def fitting_sides(name: str, a: Node, b: Node, left: bool) -> None:
 
 
 def identity(x: Node) -> Node:
-    """The identity for each matrix of a batch."""
+    """The identity matrix for each matrix of a batch."""
     return expand(eye(x.arena, x.shape[-1], dtype=x.dtype), x.shape)
 
 
@@ -64,7 +64,7 @@ def identity(x: Node) -> Node:
 def solve_triangular(
     A: Node, B: Node, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Node:
-    """x of A · x = B, or of x · A = B; only one triangle of A is read.
+    """Solve A · x = B, or x · A = B, for a triangular A; only its triangle is read.
 
     Shapes: A (..., n, n), B (..., n, k) -> (..., n, k) if left; A (..., n, n), B
     (..., k, n) -> (..., k, n) if not left
@@ -88,7 +88,7 @@ def solve_triangular(
 
 @op(complex="formula", spelled="input2=L")
 def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
-    """y of L · Lᵀ · y = x, L a factor of cholesky.
+    """Solve A · y = x by the factor L of A = L · Lᵀ, or of A = Lᵀ · L if upper.
 
     Shapes: x (..., n, k), L (..., n, n) -> (..., n, k)
 
@@ -101,17 +101,17 @@ def cholesky_solve(x: Node, L: Node, upper: bool = False) -> Node:
 
 
 numpys: Any = np.linalg
-"""The references."""
+"""numpy's functions, as references."""
 
 
 def inverse_of_square(x: Any, upper: bool = False) -> Any:
-    """numpy's inverse of x · xᵀ, or of xᵀ · x."""
+    """Compute with numpy the inverse of x · xᵀ, or of xᵀ · x if `upper`."""
     return numpys.inv(x.mT @ x if upper else x @ x.mT)
 
 
 @op(reference=inverse_of_square, complex="formula")
 def cholesky_inverse(x: Node, upper: bool = False) -> Node:
-    """The inverse of x · xᵀ, x a factor of cholesky.
+    """The inverse of x · xᵀ, or of xᵀ · x if upper, by the Cholesky factor x.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -123,19 +123,19 @@ def cholesky_inverse(x: Node, upper: bool = False) -> Node:
 
 
 def solved_gradient(g: Node, y: Node, a: Node, b: Node) -> tuple[Node, Node]:
-    """A⁻ᵀ g, and minus that times yᵀ (Giles 2008, section 2.3.1)."""
+    """The gradients of solve: A⁻ᵀ g for b, and −(A⁻ᵀ g) yᵀ for A (Giles 2008, section 2.3.1)."""
     gb = solved(turned(a), g)
     return -matmul(gb, turned(y)), gb
 
 
 @internal(gradient=solved_gradient)
 def solved(a: Node, b: Node) -> Node:
-    """x of a · x = b."""
+    """Solve a · x = b for x."""
     return called("solve", a, b, gives=[(b.shape[-2:], b.dtype)])[0]
 
 
 def np_solve(a: np.ndarray, b: np.ndarray, left: bool = True):
-    """solve by numpy."""
+    """Compute solve with numpy."""
     vector = b.ndim == 1 or b.shape == a.shape[:-1]
     b = b[..., None] if vector else b
     made = np.linalg.solve(a, b) if left else np.linalg.solve(a.mT, b.mT).mT
@@ -144,13 +144,13 @@ def np_solve(a: np.ndarray, b: np.ndarray, left: bool = True):
 
 @op(reference=np_solve, linalg=True, alone=True, prompt=True, complex="formula")
 def solve(A: Node, B: Node, *, left: bool = True) -> Node:
-    """x of A · x = B, or of x · A = B.
+    """Solve A · x = B, or x · A = B.
 
     Shapes: A (..., n, n), B (..., n, k) -> (..., n, k) if B.ndim > 1 and B.shape != A.shape[:-1]
     and left; A (..., n, n), B (*b, n) -> (..., n) if B.ndim == 1 or B.shape == A.shape[:-1]; A
     (..., n, n), B (..., k, n) -> (..., k, n) if not left
 
-    B is a vector, or one for each matrix, if it has the sizes of A without the last.
+    B holds one vector per matrix if its shape is that of A without the last axis.
 
     >>> gn.linalg.solve(tensor([[2.0, 1.0], [1.0, 1.0]]), tensor([3.0, 2.0]))
     Tensor([1., 1.])
@@ -170,7 +170,7 @@ def solve(A: Node, B: Node, *, left: bool = True) -> Node:
 
 @op(reference=np.linalg.inv, linalg=("inv",), prompt=True, complex="formula", spelled="A=x")
 def inverse(x: Node) -> Node:
-    """The matrix whose product with x is the identity.
+    """The inverse matrix.
 
     Shapes: x (*b, n, n) -> (*b, n, n)
 
@@ -186,19 +186,19 @@ def inverse(x: Node) -> Node:
 
 
 def det_gradient(g: Node, y: Node, x: Node) -> Node:
-    """g · det · A⁻ᵀ (Giles 2008, section 2.2.4)."""
+    """The gradient of a determinant: g · det · A⁻ᵀ (Giles 2008, section 2.2.4)."""
     return spread(x, g * y)
 
 
 def spread(x: Node, g: Node) -> Node:
-    """g · A⁻ᵀ, g a number for each matrix."""
+    """The product g · A⁻ᵀ, for one number g per matrix."""
     made = solved(turned(wide(x)), identity(wide(x)))
     return cast(made * reshape(wide(g), (*g.shape, 1, 1)), x.dtype)
 
 
 @op(reference=np.linalg.det, gradient=det_gradient, linalg=True, complex="formula", spelled="A=x")
 def det(x: Node) -> Node:
-    """The determinant: the volume that a unit of volume becomes, negative if it is mirrored.
+    """The determinant.
 
     Shapes: x (*b, n, n) -> (*b)
 
@@ -212,7 +212,7 @@ def det(x: Node) -> Node:
 
 
 def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> Node | None:
-    """A⁻ᵀ; the sign has none."""
+    """The gradient of slogdet: g · A⁻ᵀ for the logarithm; the sign has none."""
     return None if gs[1] is None else spread(x, gs[1])
 
 
@@ -225,7 +225,7 @@ def slogdet_gradient(gs: Sequence[Node | None], ys: Sequence[Node], x: Node) -> 
     spelled="A=x",
 )
 def slogdet(x: Node) -> tuple[Node, Node]:
-    """The sign of the determinant, and the logarithm of its size.
+    """The sign of the determinant, and the logarithm of its absolute value.
 
     Shapes: x (*b, n, n) -> (*b), (*b)
 
@@ -241,7 +241,7 @@ def slogdet(x: Node) -> tuple[Node, Node]:
 
 @op(reference=lambda x: np.log(np.linalg.det(x)), complex="formula")
 def logdet(x: Node) -> Node:
-    """The logarithm of the determinant, NaN of a negative one.
+    """The logarithm of the determinant; NaN if that is negative.
 
     Shapes: x (*b, n, n) -> (*b)
 
@@ -266,7 +266,7 @@ def threshold(s: Node, shape: Sequence[int], atol: Threshold, rtol: Threshold) -
 
 
 def inverted_gradient(g: Node, y: Node, x: Node, *_: object, **__: object) -> Node:
-    """−Yᵀ g Yᵀ + (1 − A Y) gᵀ Y Yᵀ + Yᵀ Y gᵀ (1 − Y A) (Golub and Pereyra 1973)."""
+    """The gradient of the pseudoinverse Y (Golub and Pereyra 1973)."""
     gt, yt = turned(g), turned(y)
     beside = matmul(gt, y) - matmul(matmul(x, y), matmul(gt, y))
     first = matmul(matmul(yt, g), yt)
@@ -276,7 +276,7 @@ def inverted_gradient(g: Node, y: Node, x: Node, *_: object, **__: object) -> No
 
 @internal(gradient=inverted_gradient)
 def inverted(x: Node, atol: Threshold, rtol: Threshold, hermitian: bool) -> Node:
-    """V · diag(1 / s) · Uᵀ over the singular values, or eigenvalues, that are not nearly 0."""
+    """The pseudoinverse V · diag(1 / s) · Uᵀ, over singular values that are not nearly 0."""
     if hermitian:
         s, u = eigh(x)
         v = u
@@ -289,7 +289,7 @@ def inverted(x: Node, atol: Threshold, rtol: Threshold, hermitian: bool) -> Node
 
 
 def pseudoinverse(x: Any, rcond: Any = None, **_: Any) -> Any:
-    """numpy's."""
+    """Compute the pseudoinverse with numpy."""
     return numpys.pinv(x, rcond)
 
 
@@ -306,8 +306,8 @@ def pinverse(
 
     Shapes: x (*b, m, n) -> (*b, n, m)
 
-    rtol is at first max(m, n) times the distance from 1 to the next number, if atol is not given.
-    hermitian: x is symmetric, and only its lower triangle is read.
+    rtol defaults to max(m, n) times the dtype's epsilon, if atol is not given. hermitian: x is
+    symmetric, and only its lower triangle is read.
 
     >>> pinverse(tensor([[2.0, 0.0], [0.0, 0.0]]))
     Tensor([[0.5, 0. ],
@@ -345,11 +345,11 @@ def matrix_rank(
 
 @op(linalg=True, alone=True, prompt=True, results=("solution", "rank"), complex="formula")
 def lstsq(A: Node, B: Node, rcond: float | None = None) -> tuple[Node, Node]:
-    """The x for which A · x is nearest to B, of least length, and the rank of A.
+    """The least-squares solution x of A · x = B of smallest norm, and the rank of A.
 
     Shapes: A (*b, m, n), B (*b, m, k) -> (*b, n, k), (*b)
 
-    The pseudoinverse of A times B; PyTorch's residuals and singular values are left out.
+    Computed by the pseudoinverse of A; PyTorch's residuals and singular values are left out.
 
     >>> gn.linalg.lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution
     Tensor([[2.]])

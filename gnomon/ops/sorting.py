@@ -1,6 +1,6 @@
-"""Order along an axis: sort, topk, medians, quantiles, places in sorted rows.
+"""Order along an axis: sort, topk, medians, quantiles, positions in sorted rows.
 
-All compute positions by one stable sort, then fetch values by position; NaN counts as largest.
+All compute indices by one stable sort, then fetch values by index; NaN counts as largest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fetched(x: Node, positions: Node, axis: int) -> Node:
 
 
 def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_: Any) -> np.ndarray:
-    """A stable order by numpy."""
+    """Compute a stable order with numpy."""
     if not descending:
         return np.argsort(x, axis, kind="stable")
     back = np.argsort(np.flip(x, axis), axis, kind="stable")
@@ -45,7 +45,7 @@ def np_argsort(x: np.ndarray, axis: Any = -1, descending: bool = False, **_: Any
 
 @op(inline=True, reference=np_argsort)
 def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True) -> Node:
-    """Positions that put an axis in order; equals keep theirs.
+    """The indices that sort an axis; equal elements keep their order.
 
     Shapes: x (...) -> (...)
 
@@ -68,7 +68,7 @@ def argsort(x: Node, axis: int = -1, descending: bool = False, *, stable: bool =
 def sort(
     x: Node, axis: int = -1, descending: bool = False, *, stable: bool = True
 ) -> tuple[Node, Node]:
-    """An axis in order, and where each element stood; equals keep their order.
+    """Sort an axis, and return the indices too; equal elements keep their order.
 
     Shapes: x (...) -> (...), (...)
 
@@ -93,7 +93,7 @@ def sort(
 def topk(
     x: Node, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Node, Node]:
-    """The k largest of every row along an axis, in order, and where they stood.
+    """The k largest elements along an axis, in descending order, and their indices.
 
     Shapes: x (*a, n, *b) -> (*a, k, *b), (*a, k, *b)
 
@@ -122,7 +122,7 @@ def topk(
     pair=True,
 )
 def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The k-th smallest of every row along an axis, counted from 1, and where it stood.
+    """The k-th smallest element along an axis, counted from 1, and its index.
 
     >>> kthvalue(tensor([30, 10, 20]), 2)
     Values(values=Tensor(20), indices=Tensor(2))
@@ -139,26 +139,28 @@ def kthvalue(x: Node, k: int, axis: int = -1, keepdims: bool = False) -> tuple[N
 
 
 def at_rank(x: Node, axis: int, found: Node, keepdims: bool) -> tuple[Node, Node]:
-    """One element per row, and its position, which keeps the axis of size 1 when it comes."""
+    """One element per row, and its position; both have an axis of size 1 if `keepdims`."""
     lone = reshape(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
     values = pick(x, lone, axis)
     return (unsqueeze(values, axis), found) if keepdims else (values, lone)
 
 
 def to_all_of_one(g: Node, y: Node, x: Node, chosen: Node) -> tuple[Node, None]:
-    """The gradient of an element, in equal parts for all that equal it."""
+    """The gradient of an element, divided equally among all elements equal to it."""
     return to_equals(g, y, x), None
 
 
 @internal(gradient=to_all_of_one)
 def one_of(x: Node, chosen: Node) -> Node:
-    """An element of x, whatever its place: all that equal it share its gradient."""
+    """An element of x, whose gradient all elements equal to it share."""
     return chosen.arena.node("detach", (chosen,))
 
 
 @op(inline=True, reference=lambda x: np.sort(x, None)[(x.size - 1) // 2])
 def median(x: Node) -> Node:
-    """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient.
+    """The median of all elements, the lower of two; NaN if empty.
+
+    Equal elements share the gradient.
 
     Shapes: x (...) -> ()
 
@@ -178,9 +180,7 @@ def median(x: Node) -> Node:
     pair_of=median,
 )
 def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The middle element of every row along an axis, the lower of two, and where it stood.
-
-    NaN, if a row has one.
+    """The median along an axis, the lower of two, and its index; NaN if a row has one.
 
     >>> median_with_positions(tensor([4, 1, 3, 2]))
     (Tensor(2), Tensor(3))
@@ -200,9 +200,7 @@ def median_with_positions(x: Node, axis: int = -1, keepdims: bool = False) -> tu
 
 @op(pair=True)
 def mode(x: Node, axis: int = -1, keepdims: bool = False) -> tuple[Node, Node]:
-    """The most frequent element of every row along an axis, the smallest of several, and its place.
-
-    The place is that of its last occurrence.
+    """The most frequent element along an axis, the smallest of several, and its last index.
 
     >>> mode(tensor([5, 2, 2, 5, 2]))
     Values(values=Tensor(2), indices=Tensor(4))
@@ -235,9 +233,9 @@ def quantile(
     *,
     interpolation: str = "linear",
 ) -> Node:
-    """The value below which a share q of every row is; several shares come along a first axis.
+    """The q-quantile along an axis, or of all elements; several q come along a new first axis.
 
-    interpolation: "linear" between neighbours, their "midpoint", or the "lower", "higher" or
+    interpolation between two neighbours: "linear", their "midpoint", or the "lower", "higher" or
     "nearest" one.
 
     >>> quantile(tensor([0.0, 10.0, 20.0]), 0.25)
@@ -254,7 +252,7 @@ def quantile(
 
 
 def at_share(x: Node, q: float, axis: int | None, keepdims: bool, interpolation: str) -> Node:
-    """The value at one share of every row."""
+    """The quantile of every row at one share."""
     if not 0 <= q <= 1:
         raise ArgumentError(f"quantile: q is a share between 0 and 1: got {q}.")
     rank = x.rank
@@ -291,7 +289,7 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
 
 
 def between(lower: Node, upper: Node, share: float) -> Node:
-    """The value at a share of the way from one to another; from an infinity there is none to go."""
+    """The value at a share of the way from lower to upper; lower itself if that is infinite."""
     below = elementwise(
         "and", elementwise("eq", lower, -math.inf), elementwise("lt", upper, math.inf)
     )
@@ -303,7 +301,7 @@ def between(lower: Node, upper: Node, share: float) -> Node:
 
 
 def np_searchsorted(sorted_sequence: np.ndarray, values: np.ndarray, right: bool = False, **_: Any):
-    """searchsorted by numpy, for one sorted row."""
+    """Compute searchsorted with numpy, for one sorted row."""
     return np.searchsorted(sorted_sequence, values, "right" if right else "left")
 
 
@@ -317,11 +315,11 @@ def searchsorted(
     side: str | None = None,
     sorter: Node | None = None,
 ) -> Node:
-    """The number of elements of a sorted row before each value; on the right, equals too.
+    """The index in a sorted row at which to insert each value; right: after equal elements.
 
     Shapes: sorted_sequence (..., n), values (..., m) -> (..., m)
 
-    sorter: positions that put a row in order which is not.
+    sorter: indices that sort sorted_sequence, if it is not sorted yet.
 
     >>> searchsorted(tensor([10, 20, 30]), tensor([5, 20]))
     Tensor([0, 1])
@@ -346,9 +344,9 @@ def searchsorted(
 
 
 def bisected(ordered: Node, values: Node, row: str) -> Node:
-    """The first place whose element is not before a value: halving, as far as the size asks.
+    """The first position whose element is not before a value, by bisection.
 
-    A NaN is after all, and nothing is before it.
+    A NaN value comes after all elements.
     """
     size, axis = ordered.shape[-1], ordered.rank - 1
     start = expand(constant(values.arena, 0, int64), values.shape)
@@ -366,7 +364,7 @@ def bisected(ordered: Node, values: Node, row: str) -> Node:
 
 
 def halvings(size: int) -> int:
-    """The halvings after which one of so many places is left: one number for many sizes.
+    """The number of halvings for a number of positions; sizes in a range share one number.
 
     >>> [halvings(size) for size in (0, 255, 256, 70_000)]
     [8, 8, 16, 32]
@@ -384,7 +382,7 @@ def halvings(size: int) -> int:
     ),
 )
 def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool = False) -> Node:
-    """The number of the interval between boundaries in which each element is.
+    """The index of the interval between boundaries that contains each element.
 
     Shapes: x (...), boundaries (n) -> (...)
 
@@ -396,7 +394,7 @@ def bucketize(x: Node, boundaries: Node, *, out_int32: bool = False, right: bool
 
 @op(reference=lambda x, y, invert=False: np.isin(x, y, invert=invert), hints=("assume_unique",))
 def isin(x: Operand, y: Operand, *, invert: bool = False) -> Node:
-    """Whether each element of x is among those of y.
+    """Whether each element of x occurs in y.
 
     Shapes: x (*s), y (*t) -> (*s)
 

@@ -1,7 +1,7 @@
 """Special functions: erfc, erfinv, lgamma, digamma, tanhshrink; angles.
 
-Those without a row in the scalar table are made of what has one (docs/accuracy.md says how good
-they are).
+Functions without a row in the scalar table are composed of others (docs/accuracy.md states their
+accuracy).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnomon.ops.registry import op
 from gnomon.ops.scalars import SCALARS, where
 
 WINITZKI = 0.147
-"""The constant of Winitzki's approximation, from which erfinv starts: within 0.2 %."""
+"""The constant of Winitzki's approximation, the start of erfinv, which errs by up to 0.2 %."""
 
 
 def slope_of_erf(x: Node) -> Node:
@@ -29,7 +29,7 @@ def slope_of_erf(x: Node) -> Node:
 
 @op(reference=SCALARS["erfc"].value, special=True)
 def erfc(x: Node) -> Node:
-    """1 − erf(x), exact where erf is near 1.
+    """1 − erf(x), accurate where erf(x) is near 1.
 
     Shapes: x (...) -> (...)
 
@@ -40,13 +40,13 @@ def erfc(x: Node) -> Node:
 
 
 def erfinv_gradient(g: Node, y: Node, x: Node) -> Node:
-    """One over the slope of erf at the result."""
+    """The gradient of erfinv: 1 / erf' at the result."""
     return g / slope_of_erf(y)
 
 
 @op(gradient=erfinv_gradient, special=True)
 def erfinv(x: Node) -> Node:
-    """The number whose erf is x: an approximation, and three steps of Halley's method.
+    """The inverse of erf, by an approximation and three steps of Halley's method.
 
     Shapes: x (...) -> (...)
 
@@ -63,7 +63,7 @@ def inverse_of_erf(x: Node) -> Node:
 
 
 def inverse_of_tail(size: Node, tail: Node) -> Node:
-    """A rough start, and the three steps: erf of the result is a size, erfc of it the tail."""
+    """The inverse of erf of a size, and of erfc of the tail 1 - size, by three steps."""
     rest = elementwise("log", tail * (size + 1.0))
     half = rest * 0.5 + 2 / (pi * WINITZKI)
     y = elementwise("sqrt", elementwise("sqrt", half * half - rest / WINITZKI) - half)
@@ -103,7 +103,7 @@ TANHSHRINK_TERMS = 15
 
 
 def series(z: Node, factors: Sequence[float]) -> Node:
-    """Σ factors[k] · z^k, from the highest down."""
+    """The polynomial Σ factors[k] · z^k, by Horner's rule."""
     total = z * factors[-1]
     for factor in reversed(factors[1:-1]):
         total = (total + factor) * z
@@ -135,7 +135,7 @@ def tanhshrink(x: Node) -> Node:
 
 @op(inline=True, reference=np.deg2rad)
 def deg2rad(x: Node) -> Node:
-    """Degrees as radians.
+    """Convert degrees to radians.
 
     Shapes: x (...) -> (...)
 
@@ -147,7 +147,7 @@ def deg2rad(x: Node) -> Node:
 
 @op(inline=True, reference=np.rad2deg)
 def rad2deg(x: Node) -> Node:
-    """Radians as degrees.
+    """Convert radians to degrees.
 
     Shapes: x (...) -> (...)
 
@@ -170,7 +170,7 @@ def sinc(x: Node) -> Node:
 
 
 def sine_over_angle(x: Node) -> Node:
-    """sin(πx) / (πx)."""
+    """The function sin(πx) / (πx)."""
     whole = elementwise("round", x)
     half = whole * 0.5
     # a half turn more changes the sign; taken off first, so that no digit of the rest is lost

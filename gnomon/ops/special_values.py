@@ -1,6 +1,6 @@
-"""Special functions in numpy: what rows of the scalar table mean, to rounding.
+"""Special functions in numpy, which define rows of the scalar table up to rounding.
 
-Not generated code, whose bits are gnomon/codegen/math.py's.
+They are not the generated code, whose bits are gnomon/codegen/math.py's.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ from math import lgamma, pi, sqrt
 import numpy as np
 
 SERIES_FROM = 8
-"""Arguments of digamma are raised to at least this before the series in 1 / x²."""
+"""The least argument for the series of digamma in 1 / x²; smaller ones are raised to it."""
 DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
 def sigmoid(x: np.ndarray):
-    """1 / (1 + exp(-x)) without overflow."""
+    """Compute 1 / (1 + exp(-x)) without overflow."""
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
 
 def erfc(x: np.ndarray):
-    """1 − erf, by the C library's."""
+    """Compute 1 − erf by the C library."""
     return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
 def erf(x: np.ndarray):
-    """The error function, by the C library's."""
+    """Compute the error function by the C library."""
     return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)
 
 
 def gelu(x: np.ndarray):
-    """x times the probability that a normal number is below it."""
+    """Compute x times the probability that a normal number is below it."""
     return (x * 0.5 * erfc(x * -sqrt(0.5))).astype(x.dtype)
 
 
 def gelu_tanh(x: np.ndarray):
-    """gelu by a tanh, which is a sigmoid."""
+    """Compute gelu with a tanh in place of erf."""
     return (x * sigmoid(2 * sqrt(2 / pi) * (x + 0.044715 * x**3))).astype(x.dtype)
 
 
 def mish(x: np.ndarray):
-    """x · tanh(log(1 + e^x))."""
+    """Compute x · tanh(log(1 + e^x))."""
     return (x * np.tanh(np.logaddexp(0, x))).astype(x.dtype)
 
 
 def lgamma_of(x: np.ndarray):
-    """log |gamma|, infinite at its poles."""
+    """Compute log |gamma|, which is infinite at the poles."""
 
     def one(x: float) -> float:
         try:
@@ -59,7 +59,7 @@ def lgamma_of(x: np.ndarray):
 
 
 def digamma(x: np.ndarray):
-    """The derivative of lgamma: by steps up and a series, of negative numbers by reflection."""
+    """Compute the derivative of lgamma: steps up and a series; below 1/2, by reflection."""
     wide = np.asarray(x, np.float64)
     below = wide < 0.5
     z, lowered = np.where(below, 1 - wide, wide), np.zeros_like(wide)

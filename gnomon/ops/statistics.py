@@ -1,6 +1,6 @@
-"""Variances, deviations, norms and logsumexp: folds of two passes, or with a safe gradient.
+"""Variances, deviations, norms and logsumexp.
 
-Variances take two passes: the mean first, then the squares of what is left.
+Variances take two passes: the mean first, then the squares of the deviations.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gnomon.ops.scalars import where
 
 Correction = int | float
 LANES = 64
-"""Virtual lanes of a fold along the last axis (docs/concepts.md, "Canonical order")."""
+"""The virtual lanes of a fold along the last axis (docs/concepts.md, "Canonical order")."""
 
 
 def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bool):
-    """Mean and variance over axes, in the accumulator's dtype."""
+    """The mean and the variance over axes, in the accumulator's dtype."""
     x = wide(x)
     middle = mean_of(x, axes, True)
     away = x - middle
@@ -40,10 +40,10 @@ def moments(x: Node, axes: tuple[int, ...], correction: Correction, keepdims: bo
     return reshape(middle, shape), variance
 
 
-def asked(
+def axes_and_correction(
     axis: Axes | bool, unbiased: bool | None, correction: Correction | None
 ) -> tuple[Axes, Correction]:
-    """Axes and correction, from PyTorch's spellings: `var(False)`, `unbiased`, `correction`."""
+    """The axes and the correction, from any of PyTorch's spellings."""
     if isinstance(axis, bool):
         axis, unbiased = None, axis
     if correction is None:
@@ -59,8 +59,8 @@ def np_var(
     *,
     correction: Any = None,
 ):
-    """The variance by numpy."""
-    axis, ddof = asked(axis, unbiased, correction)
+    """Compute the variance with numpy."""
+    axis, ddof = axes_and_correction(axis, unbiased, correction)
     return np.var(x, np_axis(axis), ddof=ddof, keepdims=keepdims)
 
 
@@ -71,7 +71,7 @@ def of_variance(
     reference: Reference,
     **said: Any,
 ) -> Op:
-    """An operation on the variance and the mean over axes."""
+    """Create an operation on the variance and the mean over axes."""
 
     def function(
         x: Node,
@@ -82,7 +82,7 @@ def of_variance(
         correction: Correction | None = None,
     ) -> Node | tuple[Node, Node]:
         floats_only(name, x)
-        axis, correction = asked(axis, unbiased, correction)
+        axis, correction = axes_and_correction(axis, unbiased, correction)
         middle, variance = moments(x, many_axes(name, axis, x.rank), correction, keepdims)
         return finish(variance, middle, x.dtype)
 
@@ -92,18 +92,18 @@ def of_variance(
 
 
 def deviation(variance: Node) -> Node:
-    """The square root of a variance; where that is 0, its gradient is too, as PyTorch has it."""
+    """The square root of a variance; at 0 its gradient is 0, as in PyTorch."""
     flat = elementwise("eq", variance, 0.0)
     return where(flat, 0.0, elementwise("sqrt", where(flat, 1.0, variance)))
 
 
 def np_std(x: np.ndarray, *rest: Any, **named: Any) -> Any:
-    """The square root of the variance by numpy."""
+    """Compute the square root of the variance with numpy."""
     return np.sqrt(np_var(x, *rest, **named))
 
 
 def beside_mean(spread: Callable[..., Any]) -> Reference:
-    """A statistic and the mean, by numpy."""
+    """A function that computes a statistic and the mean with numpy."""
 
     def both(x: np.ndarray, axis: Any = None, *rest: Any, **named: Any) -> tuple[Any, Any]:
         axes = None if isinstance(axis, bool) else np_axis(axis)
@@ -207,7 +207,7 @@ def norm_gradient(
 
 
 def np_norm(x: np.ndarray, ord: Any = 2, axis: Any = None, keepdims: bool = False):
-    """A p-norm over any axes, by numpy."""
+    """Compute a p-norm over any axes with numpy."""
     axis, x = np_axis(axis), np.abs(x)
     if ord == 0:
         return np.sum(x != 0, axis, keepdims=keepdims).astype(x.dtype)
@@ -232,9 +232,9 @@ def vector_norm(
     *,
     dtype: object = None,
 ) -> Node:
-    """The length of x over axes: the ord-th root of the sum of |x|^ord.
+    """The norm of vectors over axes: the ord-th root of the sum of |x|^ord.
 
-    ord 0 counts what is not 0; infinities give the largest and smallest |x|.
+    ord 0 counts nonzero elements; inf and −inf give the largest and smallest |x|.
 
     >>> vector_norm(tensor([3.0, 4.0]))
     Tensor(5.)
@@ -260,7 +260,7 @@ def vector_norm(
 
 @op(reference=lambda xs, ord=2: np_norm(np.stack(xs), ord))
 def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
-    """vector_norm of scalars side by side, to the bit, without putting them side by side.
+    """vector_norm of scalars, bit for bit as if they were stacked, without stacking them.
 
     Shapes: xs () -> ()
 
@@ -272,7 +272,7 @@ def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
         kind = promote(kind, x.dtype)
     terms = [elementwise("abs", wide(cast(x, kind))) for x in xs]
     if math.isinf(ord):
-        return cast(halved("maximum" if ord > 0 else "minimum", terms), kind)
+        return cast(folded_in_tree("maximum" if ord > 0 else "minimum", terms), kind)
     if ord == 0:
         terms = [cast(elementwise("ne", x, 0), x.dtype) for x in terms]
     elif ord != 1:
@@ -285,14 +285,14 @@ def norm_of_scalars(xs: Sequence[Node], ord: float = 2) -> Node:
 
 
 def sum_of_scalars(xs: Sequence[Node]) -> Node:
-    """The sum in the canonical order of a vector of so many rows."""
+    """The sum of scalars in the canonical order of a vector of them."""
     count = leaves(len(xs), ROWS)
     size = len(xs) // count
-    return halved("add", [sum_of_leaf(xs[k * size : (k + 1) * size]) for k in range(count)])
+    return folded_in_tree("add", [sum_of_leaf(xs[k * size : (k + 1) * size]) for k in range(count)])
 
 
 def sum_of_leaf(xs: Sequence[Node]) -> Node:
-    """Element i in lane i mod 64, then lanes by halving; what is missing adds nothing."""
+    """The sum of one leaf: element i in lane i mod 64, then lanes by halves."""
     lanes = list(xs[:LANES])
     for k, x in enumerate(xs[LANES:]):
         lanes[k % LANES] = lanes[k % LANES] + x
@@ -304,8 +304,8 @@ def sum_of_leaf(xs: Sequence[Node]) -> Node:
     return lanes[0]
 
 
-def halved(row: str, xs: Sequence[Node]) -> Node:
-    """A fold by the perfect binary tree, older first."""
+def folded_in_tree(row: str, xs: Sequence[Node]) -> Node:
+    """Fold by a perfect binary tree, older with newer; `row` names the scalar function."""
     while len(xs) > 1:
         ends = [xs[-1]] if len(xs) % 2 else []
         xs = [elementwise(row, a, b) for a, b in zip(xs[::2], xs[1::2], strict=False)] + ends
@@ -328,13 +328,13 @@ def dist(x: Node, y: Node, p: float = 2) -> Node:
 
 
 def largest(x: Node, axes: tuple[int, ...]) -> Node:
-    """The largest over axes, kept as size 1, and no part of any gradient."""
+    """The largest elements over axes, kept as size 1, without gradient."""
     found = fold("max", x, axes, True)
     return found.arena.node("detach", (found,))
 
 
 def top(x: Node, axes: tuple[int, ...]) -> Node:
-    """The largest value where it is finite, else 0: rows that are hidden stay numbers."""
+    """The largest elements over axes if finite, else 0, without gradient."""
     found = largest(x, axes)
     return where(elementwise("isfinite", found), found, 0.0)
 
@@ -347,7 +347,7 @@ def top(x: Node, axes: tuple[int, ...]) -> Node:
     autocast="wide",
 )
 def logsumexp(x: Node, axis: Axes, keepdims: bool = False) -> Node:
-    """log of the sum of exp(x) over axes, without overflow.
+    """log(sum(exp(x))) over axes, without overflow.
 
     m + log(sum(exp(x − m))), m the maximum.
 
@@ -377,7 +377,7 @@ def cov(
     fweights: Node | None = None,
     aweights: Node | None = None,
 ) -> Node:
-    """The covariances of variables, the rows of x.
+    """The covariance matrix of variables, which are the rows of x.
 
     Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
 
@@ -406,7 +406,7 @@ def cov(
 def weighted_cov(
     x: Node, correction: Correction, fweights: Node | None, aweights: Node | None
 ) -> Node:
-    """The covariance of rows whose columns have weights."""
+    """The covariance of rows with weighted columns."""
     rows = wide(reshape(x, (1, x.size)) if x.rank < 2 else x)
     weights = [cast(w, rows.dtype) for w in (fweights, aweights) if w is not None]
     weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
@@ -422,7 +422,7 @@ def weighted_cov(
 
 @op(reference=lambda x: np.asarray(np.corrcoef(x)), complex="formula")
 def corrcoef(x: Node) -> Node:
-    """Correlations of variables, the rows of x.
+    """The correlation matrix of variables, which are the rows of x.
 
     Shapes: x (1, m) -> (); x (n, m) -> (n, n); x (n) -> ()
 

@@ -1,8 +1,9 @@
-"""Strides: the places in its storage of the elements that a view shows, as PyTorch has them.
+"""Strides: the positions in a storage of the elements that a view shows, as in PyTorch.
 
-A storage holds values in the order of their axes, and views move along it. Strides say whether
-another shape can show the same memory: where none can, PyTorch copies, and so do we. How values lie
-while a program runs is the compiler's, and tensors are not here: see gnomon/tensor/strides.py.
+A storage holds values in the order of their axes, and views are described by strides. Strides
+decide whether another shape can show the same memory: where none can, PyTorch copies, and so does
+this library. The memory layout in a running program is the compiler's choice; tensors with strides
+are in gnomon/tensor/strides.py.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ __all__ = [
 
 
 class StridedView(NamedTuple):
-    """The places of elements in a storage."""
+    """A strided view: its shape, and the positions of its elements in a storage."""
 
     shape: Shape
     start: int
-    """The place of the first element."""
+    """The position of the first element."""
     strides: tuple[int, ...]
 
 
 Form = tuple[tuple[int, int], ...]
-"""Axes from the innermost out, each with a code: 0 where it repeats, 1 where it follows the ones
-before without a gap, 2 behind a gap; negative where it runs backwards."""
+"""Axes from the innermost out, each with a code: 0 for stride 0, 1 if contiguous with the ones
+before, 2 behind a gap; negative if it runs backwards."""
 
 
 def form_of(view: StridedView | None) -> Form | None:
-    """The form of strides, which is one for many sizes; None for values in the order of their axes.
+    """The form of a view's strides, shared by many sizes; None for row-major views.
 
     >>> form_of(StridedView((2, 3), 0, (1, 2))), form_of(StridedView((2, 3), 0, (3, 1)))
     (((0, 1), (1, 1)), None)
@@ -68,7 +69,7 @@ def form_of(view: StridedView | None) -> Form | None:
 
 
 def dense(form: Form | None) -> Form | None:
-    """The form of a copy whose axes lie in the same order, without gaps; None where that is plain.
+    """The form of a copy with the same order of axes, without gaps; None if that is row-major.
 
     >>> dense(((0, 1), (1, 2))), dense(((1, 1), (0, 2)))
     (((0, 1), (1, 1)), None)
@@ -80,7 +81,7 @@ def dense(form: Form | None) -> Form | None:
 
 
 def strides_of(form: Form, shape: Shape) -> tuple[int, ...]:
-    """Strides of this form.
+    """The strides of a shape in this form.
 
     >>> strides_of(((0, 1), (1, 1)), (4, 5))
     (1, 4)
@@ -93,7 +94,7 @@ def strides_of(form: Form, shape: Shape) -> tuple[int, ...]:
 
 
 def row_major(shape: Shape) -> tuple[int, ...]:
-    """The strides of values in the order of their axes; an axis without elements counts as one.
+    """The strides of a row-major shape; an axis of size 0 counts as 1.
 
     >>> row_major((2, 3, 4)), row_major((2, 0, 4))
     ((12, 4, 1), (4, 4, 1))
@@ -107,9 +108,9 @@ def row_major(shape: Shape) -> tuple[int, ...]:
 def strided(
     shape: Shape, steps: Sequence[tuple[str, dict[str, Any]]], form: Form | None
 ) -> StridedView | None:
-    """The strided view that view steps make of values in a shape; None if strides cannot say.
+    """The strided view that view steps make of values in a shape; None if strides cannot show it.
 
-    form: that of the values; None where they lie in the order of their axes.
+    form: that of the values; None if they are row-major.
     """
     strides = row_major(shape) if form is None else strides_of(form, shape)
     before = view = StridedView(shape, 0, strides)
@@ -232,7 +233,7 @@ def merged(sizes: Sequence[int], strides: Sequence[int]) -> tuple[list[int], lis
 
 
 def at_places(x: Node, view: StridedView) -> Node:
-    """The elements of x, which has one axis, that a strided view shows; strides are positive."""
+    """The elements of a vector x that a strided view shows; strides are positive."""
     shape, _, strides = view
     if 0 in shape:
         return reshape(slice_(x, ((0, 0, 1),)), shape)
@@ -285,19 +286,19 @@ def by_windows(x: Node, view: StridedView) -> Node:
 
 
 def is_row_major(view: StridedView | None) -> bool:
-    """Whether elements are stored in the order of their axes, without gaps."""
+    """Whether a view is row-major without gaps; False for None."""
     if view is None:
         return False
     return prod(view.shape) == 0 or runs_of(view) in ([], [(prod(view.shape), 1)])
 
 
 def repeats(view: StridedView) -> bool:
-    """Whether one element is shown along a whole axis."""
+    """Whether a view shows one element along a whole axis."""
     return any(n > 1 and not step for n, step in zip(view.shape, view.strides, strict=True))
 
 
 def overlaps(view: StridedView) -> bool:
-    """Whether an element is shown in several places.
+    """Whether a view shows an element at several positions.
 
     >>> overlaps(StridedView((3, 2), 0, (2, 1))), overlaps(StridedView((3, 2), 0, (1, 1)))
     (False, True)
@@ -312,7 +313,7 @@ def overlaps(view: StridedView) -> bool:
 
 
 def shown_twice(view: StridedView) -> bool:
-    """Whether two elements share a place, found by enumerating all places."""
+    """Whether two elements of a view have one position, by enumerating all of them."""
     places = np.zeros((), np.int64)
     for n, step in zip(view.shape, view.strides, strict=True):
         places = places[..., None] + np.arange(n) * step

@@ -1,6 +1,7 @@
-"""Tables whose rows step in place: what is looked up, and what a step leaves, by definition.
+"""Embedding tables that are updated in place: the definitions of lookups and steps.
 
-Their programs (gnomon/compiler/table_programs.py) compute it by kernels that touch met rows alone.
+The compiled programs (gnomon/compiler/table_programs.py) compute it by kernels that touch only rows
+that occur.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import slice_
 
 STATE_WIDTH = {"sgd": None, "adagrad": "width", "rowwise_adagrad": "one"}
-"""An optimizer's rule -> the state of a row: none, a number for each column, or one number."""
+"""The rule of an optimizer -> the state of a row: None, one number per column, or one number."""
 
 
 @internal
 def table_bags(table: Node, index: Node, weights: Node | None) -> Node:
-    """The rows of each bag, summed; −1 is none."""
+    """The sum of the rows of each bag; positions −1 are skipped."""
     there = elementwise("ge", index, 0)
     rows = gather("vd,bs->bsd", table, where(there, index, 0))
     rows = rows if weights is None else rows * unsqueeze(weights, 2)

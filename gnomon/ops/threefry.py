@@ -1,8 +1,9 @@
 """Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, SC 2011): a key and a counter to noise.
 
-Each is two 32-bit words. Counter and noise are kept as one uint64 whose lower half is the first
-word; the key's words come apart, since taking them apart would be done again for every element. The
-rounds are written once over what holds words: numpy's arrays, or generated code (codegen/noise.py).
+Each is two 32-bit words. Counter and noise are stored as one uint64 whose lower half is the first
+word; the key's words are passed separately, since splitting them would be repeated for every
+element. The rounds are written once for any kind of words: numpy's arrays, or generated code
+(codegen/noise.py).
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ import numpy as np
 ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROUNDS = 20
 PARITY = 0x1BD11BDA
-"""The constant that is combined with both key words to make the third."""
+"""The constant from which, with both key words, the third one is computed."""
 STEPS = 2 + 3 * ROUNDS + 3 * ROUNDS // 4
-"""Additions, turns and exclusive ors of one hash."""
+"""The number of additions, rotations and exclusive ors of one hash."""
 
 Word: TypeAlias = Any
 
@@ -31,7 +32,7 @@ class WordArithmetic(ABC):
 
     @abstractmethod
     def add(self, a: Word, b: Word) -> Word:
-        """a + b."""
+        """The sum a + b."""
 
     @abstractmethod
     def xor(self, a: Word, b: Word) -> Word:
@@ -39,7 +40,7 @@ class WordArithmetic(ABC):
 
     @abstractmethod
     def turned(self, a: Word, by: int) -> Word:
-        """The bits of a turned left."""
+        """The bits of a, rotated left."""
 
 
 def mixed(
@@ -66,7 +67,7 @@ class NumpyWords(WordArithmetic):
         return np.uint32(number)
 
     def add(self, a: Word, b: Word) -> Word:
-        """a + b."""
+        """The sum a + b."""
         return np.add(a, b, dtype=np.uint32)
 
     def xor(self, a: Word, b: Word) -> Word:
@@ -74,12 +75,12 @@ class NumpyWords(WordArithmetic):
         return a ^ b
 
     def turned(self, a: Word, by: int) -> Word:
-        """The bits of a turned left."""
+        """The bits of a, rotated left."""
         return (a << np.uint32(by)) | (a >> np.uint32(32 - by))
 
 
 def threefry(first: np.ndarray, second: np.ndarray, counter: np.ndarray) -> np.ndarray:
-    """The noise of a key's two words, uint32, and a counter, uint64."""
+    """The random bits of a key's two words, uint32, and a counter, uint64."""
     count = ((counter & 0xFFFFFFFF).astype(np.uint32), (counter >> 32).astype(np.uint32))
     with np.errstate(over="ignore"):
         low, high = mixed(NumpyWords(), (first, second), count)

@@ -1,7 +1,7 @@
 """Roots, exponentials, logarithms and angles: each one row of the scalar table.
 
 Integers become float32. Accuracy and bits are those of gnomon/codegen/math.py (docs/accuracy.md).
-Arithmetic, powers and rounding are in elementwise.py.
+Arithmetic and powers are in elementwise.py, rounding in rounding.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnomon.ops.registry import Op, Reference, op
 
 
 def unary(name: str, sentence: str, reference: Reference, *, shows: str, **said: Any) -> Op:
-    """An operation that is one row of the scalar table, on floats; `shows` is its example."""
+    """Create an operation on floats from a row of the scalar table; `shows`: an example."""
 
     def function(x: Node) -> Node:
         x = floating(x)

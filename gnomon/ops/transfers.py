@@ -1,10 +1,10 @@
-"""Transfers: the movements of whole buffers between ranks, to which every collective comes down.
+"""Transfers: movements of whole buffers between ranks, to which all collectives are lowered.
 
-A transfer moves bytes, so each backend has to provide only these. One folds what comes, by code of
-ours, so that no rank stores what every other one sent; other folds are nodes like any others
-(gnomon/passes/lower_collectives.py). What is from or for each rank is in
-equal stretches of the elements in row-major order, in rank order. `of` names the collective that
-a transfer serves, for messages, and for ranks to see that they run the same.
+A transfer moves bytes, so each backend has to provide only these. One of them folds arriving bytes
+by a function of this library, so that no rank stores what every other one sent; other folds are
+ordinary nodes (gnomon/passes/lower_collectives.py). The data from or for each rank are equal
+stretches of the elements in row-major order, in rank order. `of` names the collective that a
+transfer belongs to, for messages, and for ranks to verify that they run the same one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gnomon.ops.layouts import Unit
 __all__ = ["Messages", "exchange_ranks", "fold_ranks", "gather_ranks", "send_ranks", "shift_ranks"]
 
 Messages = tuple[tuple[int, int, int, int, int], ...]
-"""Each a rank of the group, 1 where it is sent and 0 where it is received, the first element and
-how many, in what is sent or in what is received, and a tag: gnomon/runtime/comm/base.py."""
+"""Messages, each (rank of the group, 1 if sent or 0 if received, first element and number of
+elements within the sent or received ones, tag); see gnomon/runtime/comm/base.py."""
 
 
 class Shaped(Collective):
-    """The base of transfers whose bytes are seen in any shape that has as many elements."""
+    """Base of transfers whose result may have any shape with the same number of elements."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return params["shape"], inputs[0].dtype
@@ -33,17 +33,17 @@ class Shaped(Collective):
 
 @primitive("gather_ranks")
 class GatherRanks(Shaped):
-    """Every rank's x, one after the other."""
+    """Every rank's x, one after another."""
 
 
 @primitive("exchange_ranks")
 class ExchangeRanks(Shaped):
-    """Stretch k of x goes to rank k; stretch k of the result came from rank k."""
+    """Send part k of x to rank k; part k of the result comes from rank k."""
 
 
 @primitive("fold_ranks")
 class FoldRanks(Collective):
-    """Stretch k of x, along its first axis, goes to rank k; the result is the fold of what came."""
+    """Send part k of x, along its first axis, to rank k; the result folds received parts."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return inputs[0].shape[1:], inputs[0].dtype
@@ -59,7 +59,7 @@ class ShiftRanks(Collective):
 
 @primitive("send_ranks")
 class SendRanks(Collective):
-    """Messages to ranks and from them; the result is what comes, one element where nothing does."""
+    """Messages to and from ranks; the result is the received elements, or one element if none."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         return (max(1, received(params["messages"])),), inputs[0].dtype
@@ -74,7 +74,7 @@ class SendRanks(Collective):
 
 
 def received(messages: Messages) -> int:
-    """The elements that messages bring."""
+    """The number of elements that messages bring."""
     return sum(size for _, sent, _, size, _ in messages if not sent)
 
 
@@ -87,7 +87,7 @@ def gather_ranks(
     after: After = (),
     **unit: Unit | str,
 ) -> Node:
-    """Every rank's x, one after the other: (ranks, *x.shape), or another shape of as many.
+    """Every rank's x, one after another: (ranks, *x.shape), or another shape of as many elements.
 
     unit: the unit whose parameters these are, and the pass that reads them; the next
     but one begins when nobody reads the one before.
@@ -107,7 +107,7 @@ def exchange_ranks(
     after: After = (),
     **unit: Unit,
 ) -> Node:
-    """Stretch k of x goes to rank k; stretch k of the result, of any shape, came from there.
+    """Send part k of x to rank k; part k of the result, of any shape, comes from rank k.
 
     unit: the unit whose gradients these are; it says how many may be under way.
     """
@@ -125,7 +125,7 @@ def fold_ranks(
     after: After = (),
     **unit: Unit,
 ) -> Node:
-    """To each rank the fold of its stretch of every rank's x: (ranks, ...) becomes (...).
+    """The fold, on each rank, of its part of every rank's x: (ranks, ...) becomes (...).
 
     fold: the monoid, and the number of leaves. unit: the unit whose gradients these are; it says
     how many may be under way.
@@ -136,7 +136,7 @@ def fold_ranks(
 
 
 def send_ranks(x: Node, messages: Messages, mesh: str, ranks: int, after: After = ()) -> Node:
-    """The elements that messages bring; those that are sent are parts of x, taken as a row."""
+    """The elements that messages bring; messages that are sent are parts of flattened x."""
     first_received = tuple(sorted(messages, key=lambda each: each[1]))
     params = {"messages": first_received, "mesh": mesh, "ranks": ranks, "of": "messages"}
     return x.arena.node("send_ranks", (x, *after), **params)

@@ -1,6 +1,6 @@
-"""Parts of a tensor along its axes, and the same elements in another order.
+"""Parts of a tensor along its axes, and its elements in another order.
 
-All are made of view primitives, which dissolve into index arithmetic. Other axes are in views.py.
+All are made of view primitives, which become index arithmetic. Other views are in views.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnomon.ops.views import reshape, transpose
 
 
 def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
-    """x[start:stop:step] along one axis."""
+    """The slice x[start:stop:step] along one axis."""
     whole = [(0, n, 1) for n in x.shape]
     return view_primitives.slice_(x, (*whole[:axis], (start, stop, step), *whole[axis + 1 :]))
 
@@ -29,7 +29,7 @@ def part(x: Node, axis: int, start: int, stop: int, step: int = 1) -> Node:
     read=("start", "length"),
 )
 def narrow(x: Node, axis: int, start: int, length: int) -> Node:
-    """A stretch of one axis.
+    """A slice of given length along an axis.
 
     Shapes: x (*a, n, *b) -> (*a, length, *b)
 
@@ -51,7 +51,7 @@ def narrow(x: Node, axis: int, start: int, length: int) -> Node:
 
 @view(reference=lambda x, axis, index: np.take(x, index, axis))
 def select(x: Node, axis: int, index: int) -> Node:
-    """One position of an axis, which goes.
+    """The slice at an index of an axis, without that axis.
 
     Shapes: x (*a, n, *b) -> (*a, *b)
 
@@ -64,7 +64,7 @@ def select(x: Node, axis: int, index: int) -> Node:
 
 
 def np_split(x: np.ndarray, sections: Any, axis: int = 0):
-    """Parts of a size, or of sizes, by numpy."""
+    """Compute parts of one size, or of several sizes, with numpy."""
     if isinstance(sections, int):
         cuts = range(sections, x.shape[axis], sections)
     else:
@@ -78,7 +78,7 @@ def np_split(x: np.ndarray, sections: Any, axis: int = 0):
     spelled="split_size_or_sections=split_size split_sizes=split_size",
 )
 def split(x: Node, split_size: int | Sequence[int], axis: int = 0) -> tuple[Node, ...]:
-    """Parts of one size (the last may be smaller), or of the sizes given.
+    """Split an axis into parts of one size (the last may be smaller), or of given sizes.
 
     Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
 
@@ -109,7 +109,7 @@ def split(x: Node, split_size: int | Sequence[int], axis: int = 0) -> tuple[Node
     aliases=("unsafe_chunk",),
 )
 def chunk(x: Node, chunks: int, axis: int = 0) -> tuple[Node, ...]:
-    """At most so many parts, all equal but perhaps the last.
+    """Split an axis into at most `chunks` parts of one size; the last may be smaller.
 
     Shapes: x (*a, sum(n_k), *b) -> (*a, n_k, *b)
 
@@ -129,7 +129,7 @@ def chunk(x: Node, chunks: int, axis: int = 0) -> tuple[Node, ...]:
 
 @view(reference=lambda x, axis=0: tuple(np.moveaxis(x, axis, 0)), aliases=("unstack",))
 def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
-    """Every position of an axis, which goes.
+    """The slices at all indices of an axis, without that axis.
 
     Shapes: x (*a, n, *b) -> (*a, *b)
 
@@ -141,13 +141,13 @@ def unbind(x: Node, axis: int = 0) -> tuple[Node, ...]:
 
 
 def np_flip(x: np.ndarray, axis: Axes = None, *more: int) -> np.ndarray:
-    """The reference of flip."""
+    """Compute flip with numpy."""
     return np.flip(x, axis if axis is None else sizes(axis, more))
 
 
 @op(inline=True, reference=np_flip, complex="parts", bare="missing the axes, PyTorch's dims")
 def flip(x: Node, axis: Axes = None, *more: int) -> Node:
-    """x with the order of elements reversed along axes.
+    """Reverse the order of elements along axes.
 
     Shapes: x (...) -> (...)
 
@@ -165,7 +165,7 @@ def flip(x: Node, axis: Axes = None, *more: int) -> Node:
     spelled="dimension=axis",
 )
 def unfold(x: Node, axis: int, size: int, step: int) -> Node:
-    """Overlapping stretches of an axis, along a new last one.
+    """Overlapping windows along an axis, with their elements as a new last axis.
 
     Shapes: x (*a, n, *b) -> (*a, (n - size) // step + 1, *b, size)
 
@@ -187,14 +187,14 @@ def unfold(x: Node, axis: int, size: int, step: int) -> Node:
 
 
 def np_windows(x: np.ndarray, axis: int, size: Any, step: Any):
-    """Overlapping stretches by numpy."""
+    """Compute overlapping windows of an axis with numpy."""
     views = np.lib.stride_tricks.sliding_window_view(x, size, axis)
     return np.take(views, range(0, views.shape[axis], step), axis)
 
 
 @op(inline=True, reference=lambda x, k=1, axes=(0, 1): np.rot90(x, k, axes), complex="parts")
 def rot90(x: Node, k: int = 1, axes: Sequence[int] = (0, 1)) -> Node:
-    """Turned by k quarters from the first axis towards the second.
+    """Rotate by k quarter turns, from the first of two axes towards the second.
 
     Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
 

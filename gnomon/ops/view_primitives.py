@@ -20,12 +20,12 @@ from gnomon.ops.index_primitives import IndexPrimitive, ViewPrimitive
 from gnomon.ops.primitives import expand, letters, reshape, sum_to
 
 STEPS = frozenset({"permute", "reshape", "slice", "expand", "window"})
-"""The primitives of which a tensor's views are made."""
+"""The primitives of which views of tensors consist."""
 
 
 @primitive("permute")
 class Permute(ViewPrimitive):
-    """Axes in another order."""
+    """The axes in another order."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         order: Sequence[int] = params["order"]
@@ -45,7 +45,7 @@ class Permute(ViewPrimitive):
 
 @primitive("reshape")
 class Reshape(ViewPrimitive):
-    """Arrange elements over other axes; a group of axes keeps the letter of its major one."""
+    """The elements in another shape; a group of axes keeps the letter of its major one."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]
@@ -84,7 +84,7 @@ def starts(shape: Shape) -> dict[int, int]:
 
 @primitive("expand")
 class Expand(ViewPrimitive):
-    """Axes of size 1 repeated."""
+    """The value repeated along axes of size 1."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,), shape = inputs, params["shape"]
@@ -110,14 +110,14 @@ class Expand(ViewPrimitive):
 
 
 def places_of(bounds: Sequence[tuple[int, int, int]]) -> tuple[slice, ...]:
-    """Bounds in numpy's words; a stop before the first place is none."""
+    """Bounds as slices of numpy; a negative stop means no stop."""
     return tuple(
         slice(a, b if b >= 0 else None, step) if a != b else slice(0) for a, b, step in bounds
     )
 
 
 def length_of(start: int, stop: int, step: int) -> int:
-    """The number of places of a bound."""
+    """The number of positions of a bound."""
     if step == 0:
         raise ValueError("slice: a step is 0")
     way = stop - start if step > 0 else start - stop
@@ -126,7 +126,7 @@ def length_of(start: int, stop: int, step: int) -> int:
 
 @primitive("slice")
 class Slice(ViewPrimitive):
-    """x[start:stop:step] along every axis; a negative stop means past 0."""
+    """The slice x[start:stop:step] along every axis; a negative stop means past 0."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         shape = tuple([length_of(*bound) for bound in params["bounds"]])
@@ -168,7 +168,7 @@ class Slice(ViewPrimitive):
 
 @primitive("pad")
 class Pad(IndexPrimitive):
-    """x with elements of a value around (`low`, `high`) and `between` its own, per axis."""
+    """x with a constant around it (`low`, `high`) and `between` its elements, per axis."""
 
     def infer(self, inputs: tuple[Node, ...], params: dict[str, Any]) -> tuple[Shape, DType]:
         (x,) = inputs
@@ -205,7 +205,7 @@ class Pad(IndexPrimitive):
 
 @primitive("window")
 class Window(IndexPrimitive):
-    """Overlapping stretches of one axis, their own axis last.
+    """Overlapping windows of one axis; a window's elements are a new last axis.
 
     y[..., i, ..., j] = x[..., i * stride + j * dilation, ...]
     """
@@ -278,7 +278,7 @@ def permute(x: Node, order: tuple[int, ...]) -> Node:
 
 
 def slice_(x: Node, bounds: tuple[tuple[int, int, int], ...]) -> Node:
-    """x[start:stop:step] along every axis."""
+    """The slice x[start:stop:step] along every axis."""
     if all(bound == (0, n, 1) for bound, n in zip(bounds, x.shape, strict=True)):
         return x
     return x.arena.node("slice", (x,), bounds=tuple(bounds))
@@ -296,5 +296,5 @@ def pad(x: Node, low: Shape, high: Shape, value: float = 0.0, between: Shape | N
 
 
 def window(x: Node, axis: int, size: int, stride: int = 1, dilation: int = 1) -> Node:
-    """Overlapping stretches of an axis, along a new last axis."""
+    """Overlapping windows of an axis; a window's elements are a new last axis."""
     return x.arena.node("window", (x,), axis=axis, size=size, stride=stride, dilation=dilation)

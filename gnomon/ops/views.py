@@ -1,7 +1,7 @@
 """Views of a tensor's elements over other axes.
 
-All are made of view primitives, which dissolve into index arithmetic. Parts are in view_parts.py,
-joining in joining.py, repeating in repetition.py.
+All are made of view primitives, which become index arithmetic. Parts are in view_parts.py, joining
+in joining.py, repeating in repetition.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnomon.ops.registry import view
 
 
 def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
-    """reshape by numpy."""
+    """Compute reshape with numpy."""
     return x.reshape(sizes(shape, more))
 
 
@@ -30,7 +30,7 @@ def np_reshape(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndar
     copies=True,
 )
 def reshape(x: Node, shape: int | Sequence[int], *more: int) -> Node:
-    """Arrange the elements over other axes; one size may be -1.
+    """Change the shape without changing the elements' order; one size may be -1.
 
     Shapes: x (*s) -> (*shape)
 
@@ -63,7 +63,7 @@ def reshape_as(x: Node, y: Node) -> Node:
 
 
 def np_permute(x: np.ndarray, axes: int | Sequence[int], *more: int) -> np.ndarray:
-    """permute by numpy."""
+    """Compute permute with numpy."""
     return np.transpose(x, sizes(axes, more))
 
 
@@ -72,7 +72,7 @@ def np_permute(x: np.ndarray, axes: int | Sequence[int], *more: int) -> np.ndarr
     aliases=("permute_dims",),
 )
 def permute(x: Node, axes: int | Sequence[int], *more: int) -> Node:
-    """The axes in another order.
+    """Reorder the axes.
 
     Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
 
@@ -94,7 +94,7 @@ def permute(x: Node, axes: int | Sequence[int], *more: int) -> Node:
     reshapes=("transpose", "swapaxes", "swapdims"),
 )
 def transpose(x: Node, dim0: int, dim1: int) -> Node:
-    """Two axes exchanged.
+    """Exchange two axes.
 
     Shapes: x (*a, n, *b, m, *c) -> (*a, m, *b, n, *c)
 
@@ -111,7 +111,7 @@ def transpose(x: Node, dim0: int, dim1: int) -> Node:
 
 @view(reference=lambda x: np.swapaxes(x, -1, -2), linalg=True)
 def matrix_transpose(x: Node) -> Node:
-    """The last two axes exchanged.
+    """Exchange the last two axes.
 
     Shapes: x (..., n, m) -> (..., m, n)
 
@@ -128,7 +128,7 @@ def matrix_transpose(x: Node) -> Node:
 
 @view(reference=lambda x: np.swapaxes(x, -1, -2), complex="turned")
 def adjoint(x: Node) -> Node:
-    """The last two axes exchanged, and complex numbers conjugated.
+    """Exchange the last two axes and conjugate complex elements.
 
     Shapes: x (..., n, m) -> (..., m, n)
 
@@ -140,7 +140,7 @@ def adjoint(x: Node) -> Node:
 
 @view(reference=np.transpose, reshapes=("t",))
 def t(x: Node) -> Node:
-    """A matrix transposed; a vector stays.
+    """Transpose a matrix; a vector stays as it is.
 
     Shapes: x (n, m) -> (m, n); x (n) -> (n)
 
@@ -159,7 +159,7 @@ def t(x: Node) -> Node:
 
 @view(reference=lambda x, a, b: np.moveaxis(x, a, b), aliases=("moveaxis",))
 def movedim(x: Node, source: int | Sequence[int], destination: int | Sequence[int]) -> Node:
-    """Axes put elsewhere, the others in their order.
+    """Move axes to other positions; the others keep their order.
 
     Shapes: x (*s) -> (*p); sorted(p) == sorted(s)
 
@@ -180,7 +180,7 @@ def movedim(x: Node, source: int | Sequence[int], destination: int | Sequence[in
 
 
 def refuse_wide_axes(x: Node, axis: Axes = ()) -> None:
-    """Refuse to take away axes that are not of size 1."""
+    """Refuse to remove axes that are not of size 1."""
     larger = [k for k in many_axes("squeeze", axis, x.rank) if x.shape[k] != 1]
     if larger:
         raise ShapeError(
@@ -195,7 +195,7 @@ def refuse_wide_axes(x: Node, axis: Axes = ()) -> None:
     refuses=refuse_wide_axes,
 )
 def squeeze(x: Node, axis: Axes = None) -> Node:
-    """Without its axes of size 1, or without those named that have it.
+    """Remove axes of size 1: all of them, or those among the given axes.
 
     Shapes: x (*s) -> (*p); prod(p) == prod(s)
 
@@ -213,7 +213,7 @@ def squeeze(x: Node, axis: Axes = None) -> Node:
 
 @view(reference=np.expand_dims, reshapes=("unsqueeze",))
 def unsqueeze(x: Node, axis: int = 0) -> Node:
-    """An axis of size 1 more, at this place in the result.
+    """Insert an axis of size 1 at a position of the result.
 
     Shapes: x (*a, *b) -> (*a, 1, *b)
 
@@ -226,7 +226,7 @@ def unsqueeze(x: Node, axis: int = 0) -> Node:
 
 @view(reference=lambda x: x.reshape(-1), aliases=("ravel",), strided=True, flat=("ravel",))
 def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
-    """A run of axes as one.
+    """Merge a range of axes into one.
 
     Shapes: x (*a, *s, *b) -> (*a, prod(s), *b)
 
@@ -252,7 +252,7 @@ def flatten(x: Node, start_dim: int = 0, end_dim: int = -1) -> Node:
     spelled="sizes=shape",
 )
 def unflatten(x: Node, axis: int, shape: Sequence[int]) -> Node:
-    """One axis as several; one size may be -1.
+    """Split one axis into several; one size may be -1.
 
     Shapes: x (*a, n, *b) -> (*a, *shape, *b)
 
@@ -268,7 +268,7 @@ def unflatten(x: Node, axis: int, shape: Sequence[int]) -> Node:
 
 
 def grown(name: str, x: Node, shape: Shape) -> Shape:
-    """A shape to expand to, in which -1 keeps a size."""
+    """A shape to expand to, with -1 replaced by the size that it keeps."""
     if len(shape) < x.rank:
         raise ShapeError(f"{name}: {x.shape} has more axes than {shape}.")
     own = (*(1,) * (len(shape) - x.rank), *x.shape)
@@ -281,7 +281,7 @@ def grown(name: str, x: Node, shape: Shape) -> Shape:
 
 
 def np_expand(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarray:
-    """expand by numpy."""
+    """Compute expand with numpy."""
     return np.broadcast_to(x, sizes(shape, more))
 
 
@@ -290,7 +290,7 @@ def np_expand(x: np.ndarray, shape: int | Sequence[int], *more: int) -> np.ndarr
     aliases=("broadcast_to",),
 )
 def expand(x: Node, shape: int | Sequence[int], *more: int) -> Node:
-    """x repeated along axes of size 1, and along new ones in front; -1 keeps a size.
+    """Repeat x along axes of size 1 and along new leading axes; -1 keeps a size.
 
     Shapes: x (*s) -> (*shape)
 
@@ -306,7 +306,7 @@ def expand(x: Node, shape: int | Sequence[int], *more: int) -> Node:
 
 @view(reference=lambda x, y: np.broadcast_to(x, y.shape))
 def expand_as(x: Node, y: Node) -> Node:
-    """x in the shape of y, repeated along axes of size 1.
+    """Expand x to the shape of y.
 
     Shapes: x (*s), y (*t) -> (*t)
 

@@ -1,8 +1,8 @@
-"""Stretches of axes, overlapping or not: what convolution and pooling are made of.
+"""Windows of axes and their transposes, for convolution and pooling.
 
-Stretches that neither overlap nor leave gaps are a reshape, whose gradient is one too. Otherwise
-elements collect what their windows have for them, in phases: elements that lie a stride apart are
-met by the same part of the kernel.
+Windows that neither overlap nor leave gaps are a reshape, whose gradient is one too. Otherwise
+elements sum their windows' gradients, in phases: elements that are a stride apart meet the same
+part of the kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_STEPS = 1 << 31
 
 
 def stretches(x: Node, axis: int, size: int, stride: int, dilation: int) -> Node:
-    """y[..., i, ..., j] = x[..., i · stride + j · dilation, ...]; j is a new last axis."""
+    """The windows y[..., i, ..., j] = x[..., i · stride + j · dilation, ...], j a new axis."""
     if size != stride or dilation != 1 or size > x.shape[axis]:
         return window(x, axis, size, stride, dilation)
     steps = x.shape[axis] // size
@@ -43,14 +43,14 @@ def stretches(x: Node, axis: int, size: int, stride: int, dilation: int) -> Node
 def all_stretches(
     x: Node, first: int, sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Node:
-    """Stretches of several axes from `first` on; their new axes come last, in order."""
+    """The windows of several axes from `first` on, with their new axes last, in order."""
     for k, (size, step, gap) in enumerate(zip(sizes, stride, dilation, strict=True)):
         x = stretches(x, first + k, size, step, gap)
     return x
 
 
 def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
-    """A constant around several axes from `first` on; negative widths cut."""
+    """Pad several axes from `first` on with a constant; negative widths cut."""
     for k, (low, high) in enumerate(pairs):
         x = part(x, first + k, max(-low, 0), x.shape[first + k] - max(-high, 0))
     rest = x.rank - first - len(pairs)
@@ -61,7 +61,7 @@ def padded_axes(x: Node, first: int, pairs: Pairs, value: float) -> Node:
 
 
 def zero_padded(x: Node, pairs: Pairs, apart: bool = False) -> Node:
-    """Zeros around the last axes, as a region that a kernel claims; negative widths cut.
+    """Pad the last axes with zeros, by a region that a kernel claims; negative widths cut.
 
     `apart`: another region than the same padding's elsewhere, so that none is kept for both.
     """
@@ -73,12 +73,12 @@ def zero_padded(x: Node, pairs: Pairs, apart: bool = False) -> Node:
 
 @internal(claim=Claim("zero_padding"))
 def zero_padding(x: Node, low: Sequence[int], high: Sequence[int], *, apart: bool = False) -> Node:
-    """Zeros around the last axes."""
+    """Pad the last axes with zeros."""
     return padded_axes(x, x.rank - len(low), tuple(zip(low, high, strict=True)), 0.0)
 
 
 def check_steps(name: str, stride: Sequence[int], dilation: Sequence[int]) -> None:
-    """Refuse strides and dilations that PyTorch has no numbers for."""
+    """Refuse strides and dilations that PyTorch cannot represent."""
     if max(*stride, *dilation) >= MOST_STEPS:
         raise ArgumentError(
             f"{name}: strides and dilations are below 2 ** 31: got {tuple(stride)} and "
@@ -89,7 +89,7 @@ def check_steps(name: str, stride: Sequence[int], dilation: Sequence[int]) -> No
 def check_reach(
     name: str, x: Node, padding: Pairs, sizes: Sequence[int], dilation: Sequence[int]
 ) -> None:
-    """Refuse a kernel that is larger than what it slides over; x is (n, c, ...)."""
+    """Refuse a kernel that is larger than the padded x, which is (n, c, ...)."""
     rows = zip(x.shape[2:], padding, sizes, dilation, strict=True)
     if any((size - 1) * gap + 1 > n + low + high for n, (low, high), size, gap in rows):
         raise ShapeError(
@@ -102,20 +102,20 @@ def check_reach(
 
 
 class Phase(NamedTuple):
-    """Every stride-th element of an axis, and the part of the kernel and the places that it met."""
+    """Every stride-th element of an axis, with the taps and places of windows that have it."""
 
     elements: int
     """The number of elements."""
     taps: tuple[int, int, int]
-    """The kernel's part: first, how many, step."""
+    """The taps of the kernel: the first, their number, their step."""
     low: int
-    """The first place that the first element met with the last tap."""
+    """The first place whose window has the first element, at the last tap."""
     gap: int
-    """Places between those that two neighbouring taps meet."""
+    """The number of places between those of two neighbouring taps."""
 
     @property
     def reach(self) -> int:
-        """The number of places that the phase meets from `low` on."""
+        """The number of places that the phase reads from `low` on."""
         return self.elements + self.gap * (self.taps[1] - 1)
 
 
@@ -144,31 +144,31 @@ Phases = Sequence[Sequence[Phase]]
 def all_phases(
     size: Sequence[int], lows: Sequence[int], kernel: Sequence[int], geometry: Geometry
 ) -> Phases:
-    """The phases of an input of this size, which had `lows` of padding in front."""
+    """The phases of every axis of an input of this size, which had `lows` of padding in front."""
     rows = zip(size, lows, kernel, *geometry[:2], strict=True)
     return [phases(*row) for row in rows]
 
 
 def beginnings(phases: Phases) -> list[int]:
-    """The first place that any phase meets, along each axis."""
+    """The first place that any phase reads, along each axis."""
     return [min((p.low for p in axis if p.taps[1]), default=0) for axis in phases]
 
 
 def margins(phases: Phases, places: Sequence[int]) -> Pairs:
-    """The padding by which all places exist that phases meet."""
+    """The padding after which all places that phases read exist."""
     ends = [max((p.low + p.reach for p in axis if p.taps[1]), default=0) for axis in phases]
     rows = zip(beginnings(phases), ends, places, strict=True)
     return tuple((-low, high - n) for low, high, n in rows)
 
 
 Cut = Callable[[Node], Node]
-"""A tensor over places, with its margins -> the part that a phase meets at one tap."""
+"""A function from a tensor over padded places to the part that a phase reads at one tap."""
 
 
 def collected(
     lead: Node, phases: Phases, size: Sequence[int], met: Callable[[Sequence[int], Cut], Node]
 ) -> Node:
-    """The sum, for every element, over the windows that hold it, in ascending order of taps.
+    """The sum for each element over the windows that have it, in ascending order of taps.
 
     met(tap, cut) is what elements get from the windows in which they are at this tap. The axes of
     places, which become those of the result, are the last of what is cut; `lead` is what all
@@ -191,13 +191,13 @@ def collected(
 
 
 def nothing(g: Node, lead: int, count: int) -> Node:
-    """Zeros like the first axes of g, and `count` axes of size 1."""
+    """Zeros in the dtype of g, with its first axes and `count` axes of size 1."""
     shape = (*g.shape[:lead], *(1,) * count)
     return expand(constant(g.arena, 0, g.dtype), shape)
 
 
 def at_tap(chosen: Sequence[Phase], number: Sequence[int], begin: Sequence[int], x: Node) -> Node:
-    """The places that the elements of a phase meet with its taps of these numbers."""
+    """The places that elements of a phase read at the taps of these numbers."""
     for k, (phase, m, low) in enumerate(zip(chosen, number, begin, strict=True)):
         start = phase.low - low + (phase.taps[1] - 1 - m) * phase.gap
         x = part(x, x.rank - len(chosen) + k, start, start + phase.elements)
@@ -205,13 +205,13 @@ def at_tap(chosen: Sequence[Phase], number: Sequence[int], begin: Sequence[int],
 
 
 def interleaved_phases(parts: Sequence[Node], phases: Phases, size: Sequence[int]) -> Node:
-    """The phases of the last axes as one tensor: element i of an axis stands in phase i % n."""
+    """The phases of the last axes interleaved: element i of an axis is in phase i % n."""
     return parts[0] if len(parts) == 1 else interleave(parts, tuple(map(len, phases)), tuple(size))
 
 
 @internal(claim=Claim("interleave"))
 def interleave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int]) -> Node:
-    """Interleaved tensors along the last axes, whose sizes these are: a kernel claims it."""
+    """Interleave tensors along the last axes, which get these sizes; a kernel claims it."""
     first = parts[0].rank - len(steps)
     for axis, step in reversed(list(enumerate(steps))):
         runs = [parts[k : k + step] for k in range(0, len(parts), step)]
@@ -220,7 +220,7 @@ def interleave(parts: Sequence[Node], steps: Sequence[int], size: Sequence[int])
 
 
 def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
-    """Interleaved tensors along an axis."""
+    """Interleave tensors along one axis."""
     if len(parts) == 1:
         return parts[0]
     longest = parts[0].shape[axis]
@@ -233,7 +233,7 @@ def interleaved(parts: Sequence[Node], axis: int, size: int) -> Node:
 def add_stretches(
     g: Node, first: int, sizes: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> Node:
-    """The transpose of all_stretches: every element added back to where it was taken from.
+    """The transpose of all_stretches: every element added back to its position.
 
     `sizes` are those of the axes that were stretched: all from `first` on.
     """

@@ -1,7 +1,7 @@
-"""Microbatches: one step's rows in several microbatches, with the bits of one.
+"""Microbatches: compute the rows of one step in several parts, with the same bits.
 
-Microbatches are ranks of a mesh axis of their own. The shard pass divides the program over them,
-last of all axes; what they do together becomes loops (microbatch_loops.py). A loss divides by the
+Microbatches are ranks of a mesh axis of their own. The shard pass divides the program over them
+after all other axes; their collectives become loops (microbatch_loops.py). A loss divides by the
 global count because it was built over all rows.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["accumulate", "check_count", "in_microbatches", "marked", "rows_over"
 
 
 def rows_over(microbatches: int) -> MeshLayout:
-    """The layout of rows over so many microbatches."""
+    """The layout of rows that are split over this many microbatches."""
     return ((f"{MICROBATCHES} {microbatches}", microbatches, Split(0)),)
 
 
@@ -36,10 +36,10 @@ def check_count(microbatches: int) -> None:
 
 
 def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> Graph:
-    """Compute a program in equal blocks of rows, one after the other.
+    """Compute a program in equal blocks of rows, one after another.
 
-    rows says for each input which axis its rows are along, or None for what all of them share.
-    Gradients are summed in canonical order: their bits do not depend on how many there are.
+    rows: for each input the axis of its rows; None where all microbatches share it. Gradients are
+    summed in canonical order, so that their bits do not depend on the number of microbatches.
     """
     check_count(microbatches)
     if microbatches == 1:
@@ -55,7 +55,7 @@ def accumulate(graph: Graph, rows: Sequence[int | None], microbatches: int) -> G
 
 
 def in_microbatches(graph: Graph, mesh: str, microbatches: int) -> Graph:
-    """A program that says which of its values lie over microbatches, as loops over them."""
+    """Turn a program that places values over microbatches into loops over these."""
     marks = marked(graph, mesh)
     arena, cut = Arena(), Arena()
     whole = copies(arena, graph.inputs)
@@ -76,7 +76,7 @@ def marked(graph: Graph, mesh: str) -> list[Node]:
 
 
 def copies(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
-    """New inputs that stand for these nodes: their shapes, dtypes and source lines."""
+    """New inputs with these nodes' shapes, dtypes and source lines."""
     made: list[Node] = []
     for x in nodes:
         with inherit(x.sites):

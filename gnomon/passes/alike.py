@@ -1,8 +1,9 @@
-"""With the setting `verify`, programs compare over ranks what counts as alike on all of them.
+"""Compare over ranks the values that count as replicated, under the setting `verify`.
 
-What varies counts as replicated at a node that mixes it with what is split or pending (varying.py).
-There its bits are compared, by a digest, before the node reads it. Rows that ranks gave of their
-own are no such case: what meets them may be each rank's own too.
+A value that varies counts as replicated at a node that combines it with a split or pending value
+(varying.py). There its bits are compared between ranks, by a digest, before the node reads it.
+Values that meet rows which each rank passed for itself are exempt: they may differ between ranks
+too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def digest(_: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def agree(what: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """True; CollectiveError where the digests that were gathered from all ranks differ."""
+    """Return True; raises CollectiveError if the digests gathered from all ranks differ."""
     digests = arrays[0].tolist()
     groups = [[k for k, x in enumerate(digests) if x == each] for each in dict.fromkeys(digests)]
     if len(groups) > 1:
@@ -60,7 +61,7 @@ def counts_as_alike(node: Node, plan: Mapping[Node, Strategy], across: MeshAxis)
 def compared(x: Node, image: Node, reader: Node, across: MeshAxis) -> Node:
     """The image of a value, computed only after a check that all ranks have the same bits.
 
-    Errors: CollectiveError, when it runs, where they have not.
+    When it runs, it raises CollectiveError if they differ.
     """
     line = f"   [{reader.sites[0]}]" if reader.sites else ""
     what = (

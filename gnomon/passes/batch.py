@@ -1,7 +1,7 @@
-"""One more axis in front of everything that depends on given nodes: what gn.vmap is made of.
+"""Add a batch axis in front of all values that depend on given ones, for gn.vmap.
 
-Each primitive says how its axes follow its inputs' axes, so one fresh letter that every one of them
-lets through is all that a rule adds. Sums keep their order: each sample has the bits that it would
+Each primitive declares how its axes follow its inputs' axes, so a rule only adds one new letter for
+the batch axis, which passes through. Sums keep their order: each sample has the bits that it would
 have alone. A region stays a region; its gradient is its own gradient with the same axis in front.
 """
 
@@ -28,7 +28,7 @@ Flags = tuple[bool, ...]
 
 
 def batched(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> list[Node]:
-    """The roots with an axis of this size in front, where `known` says what some nodes become."""
+    """The roots with a batch axis of this size; `known` maps some nodes to batched ones."""
     made = dict(known)
     for node in topological(roots):
         if node in made or not any(x in made for x in node.inputs):
@@ -92,18 +92,18 @@ def of_permute(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) ->
 
 
 def of_slice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """A slice with the batch axis, which is kept whole."""
+    """The rule of slice: the batch axis is kept whole."""
     return with_params(node, inputs, bounds=((0, size, 1), *node.params["bounds"]))
 
 
 def of_pad(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """Pad every sample alike, with nothing along the first axis."""
+    """The rule of pad: nothing is added along the batch axis."""
     words = ("low", "high", "between")
     return with_params(node, inputs, **{word: (0, *node.params[word]) for word in words})
 
 
 def of_same(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """An operation whose parameters name no axis, applied to inputs with the batch axis."""
+    """The rule of operations whose parameters name no axis."""
     return inputs[0].arena.with_inputs(node, inputs)
 
 
@@ -124,7 +124,7 @@ _bodies: dict[tuple[Any, ...], Graph] = memo({})
 def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
     """The rule of a region: its body gets the batch axis.
 
-    The region remembers its plain form, whose gradient is derived.
+    The new region remembers its unbatched form, from which its gradient is derived.
     """
     params = {name: value for name, value in node.params.items() if name != "index"}
     key = (params["body"], flags, size)
@@ -142,7 +142,7 @@ def of_region(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> 
 
 
 def with_axis(body: Graph, flags: Iterable[bool], size: int) -> Graph:
-    """A graph whose flagged inputs, and all of whose outputs, have the axis."""
+    """A graph whose flagged inputs, and all outputs, have the batch axis in front."""
     arena = Arena()
     whole: dict[Node, Node] = {}
     known: dict[Node, Node] = {}
@@ -197,7 +197,7 @@ def of_choice(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> 
 
 
 def of_external(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> Node:
-    """The result by the rule that a user registered; else one call for each sample."""
+    """The rule of external operations: the one that the user registered, else a call per sample."""
     rule = external_of(node.params["key"]).batched
     if rule is not None:
         return rule(node, inputs, flags, size)
@@ -217,21 +217,21 @@ RULES: dict[str, Rule] = {
     **{"cond": of_choice, "scan_over": of_scan, "external": of_external},
     **{"map": of_map, "permute": of_permute, "slice": of_slice, "pad": of_pad, "region": of_region},
 }
-"""Operation -> how it takes the axis; what is not here does not take one."""
+"""Operation -> its batching rule; others take no batch axis."""
 
 
 # gradients
 
 Backward = tuple[Traced, tuple[int, ...]]
-"""The graph from (inputs, gradient of a result) to gradients of inputs, and which inputs."""
+"""The graph from inputs and a result's gradient to inputs' gradients, and these inputs' numbers."""
 
 
 def backward_with_axis(
     params: Mapping[str, Any], needed: Flags, derive: Callable[[dict[str, Any], Flags], Backward]
 ) -> Backward:
-    """The gradient of a region with the axis: that of the region it was made of, with the axis.
+    """The gradient of a batched region: that of the plain region, with the batch axis.
 
-    An input that all samples share collects the sum of what each sample gives it.
+    An input that all samples share gets the sum of the samples' gradients.
     """
     *flags, size = params["flags"]
     made, wanted = derive({**dict(params["of"]), "index": params["index"]}, needed)

@@ -1,9 +1,9 @@
 """The gradient of a control call: of all its results at once.
 
-A choice pulls back through the branch that is taken: a choice between the gradients of both. A loop
-over slices pulls back in the opposite order, from the values that each iteration began with, which
-the same loop stacks. What a gradient recomputes of its forward pass is found and kept by
-residuals.py.
+The gradient of a conditional is a conditional between the gradients of its branches. The gradient
+of a loop over slices is a loop in the opposite order; it reads the values at the start of each
+iteration, which the forward loop stacks. residuals.py stores forward values that a gradient would
+recompute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnomon.ops.primitives import expand
 from gnomon.ops.registry import own_gradient, rule_of
 
 PullBack = Callable[[Mapping[Node, Node], Sequence[Node]], list[Node | None]]
-"""pull_back of grad.py, which calls this file."""
+"""The type of pull_back in grad.py, which imports this file."""
 Parts = list[Node | None]
 Results = dict[Node, list[Node]]
 
@@ -45,7 +45,7 @@ def results_by_call(nodes: Iterable[Node], ops: Container[str] = CONTROL) -> Res
 def gradients_of_call(
     gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
 ) -> Parts:
-    """The gradients of a call's needed inputs, given those of results of it."""
+    """The gradients of a call's needed inputs, given those of its results."""
     node = next(iter(gs))
     if node.op == "while":
         raise GradientError(
@@ -72,7 +72,7 @@ def add_seed(seeds: dict[Node, Node], x: Node, g: Node) -> None:
 
 
 def leaves_like(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
-    """Inputs of the same shapes and dtypes."""
+    """Create inputs with these nodes' shapes and dtypes."""
     return [arena.input(x.shape, x.dtype) for x in nodes]
 
 
@@ -82,7 +82,7 @@ def leaves_like(arena: Arena, nodes: Iterable[Node]) -> list[Node]:
 def gradient_of_choice(
     node: Node, gs: Mapping[Node, Node], needed: Sequence[bool], pull_back: PullBack
 ) -> Parts:
-    """A choice between the gradients of the branches."""
+    """The gradient of a conditional: a conditional between its branches' gradients."""
     operands = [k for k, need in enumerate(needed[1:]) if need]
     places = [x.params["index"] for x in gs]
     pulled = [
@@ -147,7 +147,7 @@ def gradient_of_scan(
 
 
 class BackwardIteration:
-    """One iteration of a loop, backwards: what it carries, reads and gives, by places of inputs."""
+    """The backward iteration of a loop: what it carries, reads and gives, by number of input."""
 
     def __init__(self, node: Node, gs: Mapping[Node, Node], needed: Sequence[bool]) -> None:
         self.node, self.forward = node, node.params["body"]
@@ -196,7 +196,7 @@ class BackwardIteration:
     def spread(self, parts: Mapping[int, Node]) -> Parts:
         """Gradients by number of input, as a list of all inputs; None where there is none.
 
-        A loop without iterations reads no constant, which has no gradient then.
+        A constant of a loop without iterations is not read and gets no gradient.
         """
         unread = range(self.end, len(self.node.inputs)) if not self.node.params["length"] else ()
         return [None if k in unread else parts.get(k) for k in range(len(self.node.inputs))]

@@ -1,8 +1,8 @@
-"""Products of few terms that share nothing: chains of fused multiply-adds, element by element.
+"""Compute products of few terms as elementwise chains of fused multiply-adds.
 
 A depthwise convolution multiplies each channel by its own few numbers. As a matrix product it has
-one column and fills no vector; as maps over shifted views it is fused with what is around it. The
-chain is the one that a product's leaf has, to the bit.
+one column and fills no vector; as elementwise operations on shifted views it is fused with its
+neighbours. The order of additions is that of a product's leaf, to the bit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gnomon.ops.view_parts import part
 from gnomon.ops.view_primitives import permute
 
 MOST_TERMS = 49
-"""A kernel of seven by seven."""
+"""The most terms of such a product: those of a kernel of seven by seven."""
 
 
 def is_short_chain(node: Node) -> bool:
     """Whether a contract sums few terms, over one letter, and one side belongs to the batch alone.
 
-    The innermost axis must be that of the other side, so that neighbours are read together.
+    The innermost axis must belong to the other operand, so that neighbours are read together.
     """
     left, right, out = split_spec(node.params["spec"])
     size = dict(zip(left + right, node.inputs[0].shape + node.inputs[1].shape, strict=True))
@@ -44,7 +44,7 @@ def is_short_chain(node: Node) -> bool:
 
 
 def chained(node: Node, a: Node, b: Node) -> Node:
-    """The sum, term by term."""
+    """A contract as a chain of elementwise multiply-adds, term by term."""
     left, right, out = split_spec(node.params["spec"])
     (letter,) = summed(left, right, out)
     total = None

@@ -1,13 +1,14 @@
-"""The choice, for each node of a program, of its division over the ranks of one mesh axis.
+"""Choose, for each node of a program, its division over the ranks of one mesh axis.
 
-Forward, greedily: what leaves rows that stay where they are, then computes no product twice, then
-moves least, then repeats least; a split follows a split, or saves repeating a product. The correct
-ways come from strategies.py, those of regions that stay whole from regions.py. All results of a
-region's call lie as one kernel gives them.
+Greedy, in topological order. Preferred are, in this order, strategies that keep rows in place,
+compute no product twice, move the fewest bytes, and repeat the least work; a split follows a split,
+or avoids repeating a product. Correct strategies come from strategies.py, those of regions that
+stay whole from regions.py. All results of a region's call have the placements that one kernel gives
+them.
 
-Each value has a type beside: the placement in which a program of its node alone leaves it, given
-its inputs' types. Whoever wrote the program sees types; where a value is stored may differ, to save
-work. What meets a varying value is divided by types, since that decides what the result is.
+Each value also has a type: the placement that its node alone results in, given its inputs' types.
+Users see types; the stored placement may differ to save work. Where values meet a varying value,
+types decide on the division, since it determines the result.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from gnomon.passes.varying import ends_varying, is_divided, is_left_alone, usabl
 
 Plan = dict[Node, Strategy]
 Cost = tuple[float, float, float]
-"""Repeated flops of products, price of moves, repeated elements: compared in this order."""
+"""A cost: repeated flops of products, price of moves, repeated elements, compared in this order."""
 
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
-    """The strategy of every node, forward."""
+    """The strategy of every node, chosen in forward order."""
     return chosen(graph, across, given).plan
 
 
@@ -48,7 +49,7 @@ def types(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> dict[
 
 
 def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choices:
-    """The choices for every node, forward."""
+    """The strategy and type of every node, chosen in forward order."""
     made = Choices(across, in_shares(graph, across))
     for node in (*graph.inputs, *graph.nodes):
         if node in given:
@@ -59,46 +60,45 @@ def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choi
 
 
 class ChosenStrategy(NamedTuple):
-    """The choice for a node, and for all that are met alike."""
+    """The choice for a node, shared by all nodes in the same situation."""
 
     strategy: Strategy
     type: Placement
     state: int
     asked: tuple[int, ...]
-    """The placement in which each input is wanted, as a bit; empty where all ranks hold all."""
+    """The wanted placement of each input, as a bit; empty if every rank computes all."""
     is_row: bool
     is_gradient: bool
     is_weight: bool
 
 
 class Choices:
-    """The choices so far; for a node that is met as another one was, the same is chosen."""
+    """The choices so far; nodes in the same situation share one."""
 
     def __init__(self, across: MeshAxis, shares: AbstractSet[Node] = frozenset()) -> None:
         self.across, self.shares = across, shares
         self.plan: Plan = {}
         self.types: dict[Node, Placement] = {}
-        """The placement in which a program of each node alone leaves it, whatever its readers cost.
-        """
+        """The placement that each node's own strategy results in, before readers move it."""
         self.state: dict[Node, int] = {}
-        """All that readers ask of a value, as a number: its shape, its dtype, its placement."""
+        """Value -> number that stands for its shape, dtype and placement, for use in keys."""
         self.states: dict[object, int] = {}
         self.bits: dict[Placement, int] = {}
         self.moved: dict[Node, int] = defaultdict(int)
-        """The placements in which readers wanted each value, as bits."""
+        """Value -> bit set of the placements in which readers want it."""
         self.rows: set[Node] = set()
         self.gradients: set[Node] = set()
-        """Rows of a gradient: each rank's count of them may differ, and no sum depends on it."""
+        """Rows of gradients: ranks may have different numbers of them, and no sum depends on it."""
         self.own = False
-        """Whether the rows are the ranks' own: each says for itself how many it gave."""
+        """Whether each rank passes its own rows, and their number."""
         self.uneven = False
-        """Whether the ranks' own rows are not whole leaves of all rows."""
+        """Whether the rows of some rank are not whole leaves of the sum over all rows."""
         self.weights: set[Node] = set()
         self.constant: set[Node] = set()
-        """Nodes made of constants alone, which a rank may have computed before."""
+        """Nodes that depend on constants alone, so that a rank may compute them once."""
         self.calls: dict[tuple[Node, ...], tuple[Placement, ...]] = {}
         self.met: dict[object, ChosenStrategy] = {}
-        """All that a choice depends on -> the choice: layers repeat each other."""
+        """Key of everything a choice depends on -> the choice, since layers repeat."""
 
     def give(self, node: Node, placement: Placement) -> None:
         """Record the placement that an input has."""
@@ -109,7 +109,7 @@ class Choices:
         self.state[node] = self._state(node, placement, placement, node in self.constant)
 
     def choose(self, node: Node) -> None:
-        """Choose for a node whose inputs have been chosen for."""
+        """Choose the strategy of a node whose inputs have theirs."""
         inputs, state, moved = node.inputs, self.state, self.moved
         twice = tuple(map(inputs.index, inputs)) if len({*inputs}) < len(inputs) else ()
         calls = self.calls.get(inputs) if node.op == "region" else None
@@ -177,7 +177,7 @@ class Choices:
         return made and node.op != "input" and self.constant.issuperset(node.inputs)
 
     def _state(self, node: Node, placement: Placement, kind: Placement, *facts: int) -> int:
-        """A number for what a choice for a reader depends on; equal facts have equal numbers."""
+        """A number for everything a reader's choice depends on; equal facts have equal numbers."""
         key = (node.shape, node.dtype, placement, kind, *facts)
         return self.states.setdefault(key, len(self.states))
 
@@ -189,7 +189,7 @@ class Choices:
     def _chosen(
         self, node: Node, plan: Plan, moved: Mapping[Node, frozenset[Placement]]
     ) -> Strategy:
-        """The cheapest strategy of a node for a plan and for what was moved already."""
+        """The cheapest strategy of a node under a plan, given the moves of earlier readers."""
         given = [plan[x].given for x in node.inputs]
         if is_left_alone(node, given) and is_named(node, self.across):
             return Strategy((given[0],), given[0], "boundary")
@@ -227,7 +227,7 @@ class Choices:
         return any(x in self.rows or self.plan[x].share for x in in_place)
 
     def _own_folds(self, node: Node, plan: Plan) -> Iterator[Strategy]:
-        """The ways to fold the rows that each rank gave, where no tree over all is asked for."""
+        """Strategies that fold each rank's own rows, where no tree over all rows is needed."""
         if (
             node in self.shares
             and commutes_with_sum(node)
@@ -247,8 +247,8 @@ class Choices:
 def type_of(node: Node, alone: Strategy, types: Sequence[Placement]) -> Placement:
     """The type of a node whose strategy is known for a program of it alone.
 
-    A pending sum is reduced at its call. What is divided although no input's layout says so, to
-    save work, is whole to whoever wrote the program.
+    A pending sum is reduced at its call. A value that is divided only to save work, with no input's
+    layout asking for it, has a replicated type.
     """
     if alone.rule == "boundary":
         return alone.given
@@ -270,7 +270,7 @@ def cheapest(
     moved: Mapping[Node, frozenset[Placement]],
     across: MeshAxis,
 ) -> Strategy:
-    """The strategy that moves least of what stays, and then costs least."""
+    """The strategy that moves the fewest bytes of values that should stay, then costs least."""
     if len(strategies) == 1:
         return strategies[0]
     return min(
@@ -280,7 +280,7 @@ def cheapest(
 
 
 def has_rows(node: Node, plan: Plan, rows: set[Node]) -> bool:
-    """Whether a split node's parts are rows that stay on the rank that gave them."""
+    """Whether a split node's parts are rows that stay on their rank."""
     return bool(node.params.get("stays")) or reads(rows, node, plan[node], plan)
 
 
@@ -313,8 +313,8 @@ def bytes_moved(node: Node, strategy: Strategy, plan: Plan, stay: set[Node]) -> 
 def follows(node: Node, strategy: Strategy, plan: Plan, rows: bool) -> bool:
     """Whether a strategy takes some split input as it is, so that it costs no message to divide.
 
-    What a hand-written kernel computes is worth a message: any split will do. Where rows stay, two
-    pending sums are those of a parameter's gradients: scattered they cost less than reduced.
+    For a hand-written kernel any split is worth its messages. Where rows stay in place, two pending
+    sums are a parameter's gradients: scattering them costs less than reducing them.
     """
     if strategy.rule == "boundary":
         return True

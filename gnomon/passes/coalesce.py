@@ -1,8 +1,8 @@
-"""Parameters of one unit travel together: gathered in one message, gradients scattered in one.
+"""Send a unit's parameters together: one gather for all, and one scatter for their gradients.
 
-A unit is what a plan gathers at once, such as a layer. What its backward pass reads is gathered
-again: between the two the parts are enough, so its whole parameters are let go. Elements of one
-rank are a row of a message, a stretch for each member.
+A unit is a set of parameters that a plan gathers at once, such as those of a layer. The backward
+pass gathers them again, so that between the two passes only parts are stored. In a message, each
+rank's elements are a row with a stretch for each member.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from gnomon.passes.strategies import CARRIERS
 __all__ = ["coalesce"]
 
 MessageKey = tuple[object, ...]
-"""The members of a message have this in common."""
+"""The key of a message, equal for all of its members."""
 MOVES = {"all_gather": 1, "reduce_scatter": 2}
-"""Operations that move parameters and gradients, each with a bit of its own."""
+"""Operations that move parameters and gradients, each with its bit."""
 
 
 def coalesce(graph: Graph) -> Graph:
@@ -39,7 +39,7 @@ def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
     """The collectives of units, grouped by the message in which they are sent together."""
     found: dict[MessageKey, list[Node]] = defaultdict(list)
     behind: dict[Node, int] = {}
-    """Node -> whether it depends on a gathered parameter or a scattered gradient, as bits."""
+    """Node -> bits: depends on a gathered parameter, on a scattered gradient."""
     for node in graph:
         waits = 0
         for x in node.inputs:
@@ -56,14 +56,14 @@ def groups_of(graph: Graph) -> dict[MessageKey, list[Node]]:
 
 
 class Coalescing:
-    """A graph being rebuilt; images are by node and by the pass that reads."""
+    """Rebuilder of a graph with one message per unit; images are by node and by pass."""
 
     def __init__(self, graph: Graph, groups: dict[MessageKey, list[Node]]) -> None:
         self.graph, self.arena = graph, Arena()
         self.group = {node: members for members in groups.values() for node in members}
         self.images: dict[tuple[Node, str], Node] = {}
         self.whole: set[Node] = set()
-        """Whole parameters and views of them: each pass has its own."""
+        """Gathered parameters and views of them, which are computed once per pass."""
         for node in graph:
             views = node.op in CARRIERS and node.inputs[0] in self.whole
             if views or (node in self.group and node.op == "all_gather"):
@@ -154,7 +154,7 @@ def scatter_unit(members: Sequence[Node], sums: Sequence[Node], phase: str) -> l
 
 
 def flattened(x: Node) -> Node:
-    """A tensor with all its elements along one axis."""
+    """A tensor reshaped to one axis."""
     return reshape(x, (x.size,))
 
 

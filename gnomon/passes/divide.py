@@ -1,8 +1,8 @@
-"""A program over a mesh becomes one rank's: the shard pass, for every mesh axis that it names.
+"""Turn a program over a mesh into one rank's program, by the shard pass for each mesh axis.
 
-Which mesh axes there are, the program says itself, where parts become whole values and where these
-become parts (gnomon/ops/layouts.py). Everything else that a program takes varies: it is each rank's
-own (varying.py). Its last inputs are then the rank's numbers along those axes. Microbatches are
+The program itself names its mesh axes, where parts become whole values and whole values become
+parts (gnomon/ops/layouts.py). All other inputs vary: they are each rank's own (varying.py). The
+last inputs of the divided program are the rank's numbers along those axes. Microbatches count as
 ranks too, the innermost.
 """
 
@@ -39,10 +39,10 @@ def ignore_plan(across: MeshAxis, graph: Graph, plan: Plan) -> None:
 
 
 def divide(graph: Graph, hear: Hear = ignore_plan, ranks_differ: bool = False) -> Graph:
-    """One rank's program; a program of one process stays as it is.
+    """The program of one rank; a program without mesh axes is returned unchanged.
 
-    hear: is called with each mesh axis, the program divided over it, and the decisions.
-    ranks_differ: whether some ranks may know values that others compute in this program.
+    hear: called with each mesh axis, the program divided over it, and the decisions. ranks_differ:
+    whether some ranks may already have values that others compute in this program.
     """
     axes = mesh_axes(graph)
     if not axes:

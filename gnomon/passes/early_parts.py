@@ -1,8 +1,8 @@
-"""Parts of gradients are taken before they are rounded: a pending sum is scattered, not reduced.
+"""Take parts of gradients before they are rounded: a pending sum is scattered, not reduced.
 
-A parameter that is used in another dtype has a gradient that is rounded to it, and cast back, and
-stored in parts. Rounding ends a pending sum, so that ranks would all get the whole of it. What is
-computed element by element has the same bits on a part, so the part is taken first.
+A parameter that is used in another dtype has a gradient that is rounded to that dtype, cast back,
+and stored in parts. Rounding ends a pending sum, so that every rank would reduce the whole of it.
+Elementwise functions give the same bits on a part, so the part is taken before them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def with_early_parts(graph: Graph) -> Graph:
     readers.update(graph.outputs)
 
     def passes(node: Node) -> bool:
-        """Whether the part of a node may be that of its inputs, and nobody reads its whole."""
+        """Whether a node is elementwise and read once, so that its part can be taken before it."""
         pointwise = node.op == "detach" or node.params.get("f") in PASSED
         return pointwise and readers[node] == 1 and all(x.shape == node.shape for x in node.inputs)
 

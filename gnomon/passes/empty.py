@@ -1,9 +1,9 @@
 """Zero-size folding: values without elements are not computed, and folds of them are constants.
 
-After it no node that is computed has an axis of size 0 or reads one, so that no kernel has a loop
-of no iterations: every result is written, whatever the sizes are. The graphs of choices and
-loops are folded where they become kernels. The interpreter (gnomon/ops/interpret.py) needs
-none of it.
+Afterwards no computed node has an axis of size 0 or reads one, so that no kernel has a loop without
+iterations: every result is written, whatever the sizes are. The graphs of conditionals and loops
+are folded when they become kernels. The interpreter (gnomon/ops/interpret.py) does not need this
+pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def empty(graph: Graph) -> Graph:
 
 
 def touches_nothing(node: Node) -> bool:
-    """Whether a node, or something that it reads, has no elements."""
+    """Whether a node or an input of it has no elements, or it is a loop of no iterations."""
     return not node.size or not all(x.size for x in node.inputs) or not iterations(node)
 
 
@@ -53,7 +53,7 @@ def filled(arena: Arena, node: Node, value: float) -> Node:
 
 
 def identity(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
-    """The identity of a fold, in the shape of the node: what folding an empty axis gives."""
+    """The identity of a fold in the node's shape: the result of folding an empty axis."""
     return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
 
 
@@ -74,4 +74,4 @@ OF_NOTHING: dict[str, Callable[[Arena, Node, NodeInputs], Node]] = {
     "pad": lambda arena, node, inputs: filled(arena, node, node.params["value"]),
     "gather": unfound,
 }
-"""Primitive -> what it is of nothing; of others, nothing is made but nothing."""
+"""Primitive -> its replacement if an input is empty; other primitives are empty then too."""

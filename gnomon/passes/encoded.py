@@ -1,8 +1,8 @@
-"""Products and lookups read encoded blocks: what they need is decoded where they need it.
+"""Make products and lookups read encoded blocks, and decode only what they need.
 
-A value that is decoded from blocks (gnomon/ops/blocks.py) is many times as large as these. Of a
-product x @ decode(blocks).T a region is made that a kernel claims, and of a lookup of decoded rows
-the decoding of rows that were looked up. All bits stay.
+A value decoded from blocks (gnomon/ops/blocks.py) is many times as large as the blocks. A product x
+@ decode(blocks).T becomes a region that a kernel claims, and a lookup of decoded rows becomes a
+decoding of looked-up rows. All bits stay the same.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["read_blocks"]
 
 
 def read_blocks(graph: Graph) -> Graph:
-    """The graph with its products and lookups of decoded values made of blocks."""
+    """The graph with products and lookups that read blocks in place of decoded values."""
     return rewrite(graph, step)
 
 
 def step(node: Node) -> Node | None:
-    """One product or lookup; None of any other node."""
+    """The rewrite of one product or lookup; None for any other node."""
     if node.op == "contract":
         return product_of_blocks(node)
     return rows_of_blocks(node) if node.op == "gather" else None
 
 
 def decoding_of(x: Node, own: str) -> tuple[Node, str] | None:
-    """The decoding that a value of two axes is, and its letters in the order of these axes."""
+    """The decoding behind a value of two axes, and its letters in that order; None for others."""
     while x.op in ("barrier", "detach") or (x.op == "permute" and x.rank == 2):
         if x.op == "permute" and tuple(x.params["order"]) == (1, 0):
             own = own[::-1]
@@ -45,7 +45,7 @@ def format_of(decoding: Node) -> str:
 
 
 def product_of_blocks(node: Node) -> Node | None:
-    """The product of rows with a decoded matrix, of its blocks."""
+    """The product of rows with a decoded matrix, rewritten to read its blocks; None if unfit."""
     left, right, out = split_spec(node.params["spec"])
     found = decoding_of(node.inputs[1], right) if len(right) == 2 else None
     if found is None:
@@ -61,7 +61,7 @@ def product_of_blocks(node: Node) -> Node | None:
 
 
 def rows_of_blocks(node: Node) -> Node | None:
-    """The decoding of rows that are looked up, for a lookup of decoded rows."""
+    """The lookup of decoded rows, rewritten to decode the rows that it finds; None if unfit."""
     table, index, out = split_spec(node.params["spec"])
     found = decoding_of(node.inputs[0], table) if len(table) == 2 else None
     if found is None or found[1] != table or table[0] in index or out != index + table[1]:

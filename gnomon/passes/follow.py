@@ -1,8 +1,8 @@
-"""Follow one axis through a graph: where a result has it, or which node mixes what is along it.
+"""Follow one axis through a graph, to a result that has it or to a node that mixes it.
 
-Letters of signatures say it: an axis goes on where its letter does. What folds the letter, needs
-all of it at once or has no letter for it mixes; so does a value with the letter that did not come
-from the axis. A region is followed through its body.
+The axis is followed by the letters of signatures. A node mixes the axis if it folds the letter,
+needs the whole axis at once or has no letter for it; so does a node where the letter also occurs in
+a value that did not come from the axis. A region is followed through its body.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from gnomon.ops.control_primitives import CONTROL
 __all__ = ["MixedAxis", "axis_in"]
 
 FIXED = -1
-"""The place of an axis in what is made of constants alone: it is alike everywhere."""
+"""The axis of values made of constants alone, which are equal everywhere along it."""
 
 
 class MixedAxis(Exception):
-    """A node whose result is not made place by place; its name is the argument."""
+    """Raised for a node that mixes an axis; its name is the argument."""
 
 
 def axis_in(root: Node, places: Mapping[Node, int]) -> int | None:
-    """The axis of a result that is the given one of some nodes; None where it does not depend.
+    """The axis of a result that given axes of some nodes become; None if it has no such axis.
 
-    Errors: MixedAxis where a node on the way mixes the axis.
+    Raises MixedAxis if a node on the way mixes the axis.
     """
     found: dict[Node, int | None] = dict(places)
     for node in topological([root], found):

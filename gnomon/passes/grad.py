@@ -1,8 +1,8 @@
 """Reverse-mode differentiation of a graph.
 
-Walks from the root to what is asked for, once, and asks each primitive for the gradients of the
-inputs that lie on the way. A region's gradient is a region too, "name.grad", whose body is derived
-once per call; it recomputes what it needs, and sharing the forward's nodes makes that free.
+One walk from the root to the wanted values asks each primitive for the gradients of the inputs on
+the way. A region's gradient is a region too, "name.grad", whose body is derived once per call; it
+recomputes forward values, which costs nothing because equal nodes are shared.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from gnomon.passes.gradient_layouts import GradientLayouts
 
 SHOWS = frozenset({"expand", "permute", "reshape"})
-"""Steps that show a value as it is."""
+"""Operations whose result shows the elements of their input unchanged."""
 Parts = Sequence[Node | None]
-"""For each input its gradient, or none."""
+"""The gradient of each input, or None."""
 CALLED = frozenset({"region", *CONTROL})
 """Operations that may have several results."""
 MANY = 4
-"""So many stretches of a node are joined; fewer are added."""
+"""The fewest gradients of slices that are concatenated; fewer are added."""
 
 
 def pull_back(
@@ -57,8 +57,8 @@ def pull_back(
     """The gradient of the sum of <seed, root> over all roots with respect to each wanted node.
 
     seen(node, gradient) is called once per node on the way, when its gradient is complete, and
-    gives the gradient to go on with. values: the nodes of each leaf that is read at several values,
-    between which it was written: one of them gets the sum of their gradients, the others none.
+    returns the gradient to continue with. values: the nodes of each leaf that was written to
+    between reads; one of them gets the sum of their gradients, the others none.
     """
     paths = GradientPaths(seeds, wanted, values)
     nodes, mesh, plain = paths.nodes, paths.mesh, paths.is_plain
@@ -71,7 +71,7 @@ def pull_back(
         add_seed(total, paths.first.get(root, root), seed)
     layouts = gradient_layouts.GradientLayouts(paths) if mesh else None
     slices: dict[Node, list[Node]] = {}
-    """Gradients that reach stretches of a node: they are put together once all are known."""
+    """Node -> gradients of slices of it, joined into one gradient at the end."""
     for node in reversed(nodes):
         if node in slices:
             g = whole_of(slices.pop(node))
@@ -113,7 +113,8 @@ def over_ranks(
 ) -> tuple[Node, Node]:
     """The node at which a reader's gradient of x is added up on a mesh, and that gradient.
 
-    The readers of a value that is read in several layouts are added up at the value, in one order.
+    If a value is read in several layouts, its readers' gradients are added at the value, in one
+    order.
     """
     while True:
         g = g if is_stretch(g) else layouts.placed(g, reader, x)
@@ -130,9 +131,10 @@ def ranks_own(
 ) -> tuple[Node, Node]:
     """The gradient of a replicated tensor used with sharded ones, in its layout, and its node.
 
-    Of rows that ranks gave it is that of each rank's own. Elsewhere it is whole on each rank before
-    what x is made of is read: no rank goes on with another's stretch. What x shows takes it, unless
-    that of x is wanted: there it is a sum, and x may be as large as what it met.
+    For rows that ranks passed, it is each rank's own gradient. For other values it is made whole on
+    each rank before operands of x are reached, so that no rank continues with another's stretch. A
+    view's source takes this gradient, unless that of x itself is wanted: then it is a sum, and x
+    may be as large as what it met.
     """
     while axes_of(g).intersection(mesh) and not axes_of(x) and shows(x) and x not in wanted:
         (part,) = PRIMITIVES[x.op].gradient(x, g, (True,))
@@ -181,7 +183,7 @@ def whole_of(stretches: Sequence[Node]) -> Node:
 def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool = False) -> Parts:
     """The gradients of the needed inputs of one node, or of one call with several results.
 
-    sharded: whether some values are sharded over a mesh.
+    sharded: whether some values are distributed over a mesh.
     """
     node, g = next(iter(gs.items()))
     if node.op in CONTROL:
@@ -197,11 +199,11 @@ def gradient_of(gs: Mapping[Node, Node], needed: tuple[bool, ...], sharded: bool
 
 
 PLAIN = frozenset({"map", "reduce", "contract", "gather", "scatter", "slice", "pad"} | SHOWS)
-"""Primitives whose rules look at shapes, dtypes and parameters alone, but for casts of g."""
+"""Primitives whose rules read shapes, dtypes and parameters alone, casts of g excepted."""
 
 
 def by_rule(node: Node, g: Node, needed: tuple[bool, ...]) -> Parts:
-    """The gradients of a primitive's inputs; its rule runs once for values of such kinds."""
+    """The gradients of a primitive's inputs; its rule runs once for nodes of one kind."""
     rule = PRIMITIVES[node.op].gradient
     if node.op not in PLAIN or g.params.get("f") == "cast":
         return rule(node, g, needed)
@@ -219,7 +221,7 @@ def backward_of(
 ) -> Backward:
     """The gradient of a region by some of its results, derived once per call.
 
-    operands: those of the region, where some values lie over a mesh.
+    operands: those of the region, if some are distributed over a mesh.
     """
     # the kind holds body, call and index, but not the lines of the body
     along = tuple((axes_of(x), rows_of(x)) for x in operands)
@@ -240,7 +242,7 @@ def derive(
 ) -> Backward:
     """Differentiate a body by some results, by its operation's own rule where it has one.
 
-    operands: values that lie over a mesh as those of the body do.
+    operands: values with the same layouts over a mesh as those of the body.
     """
     if "of" in params:
         return backward_with_axis(params, needed, derive)

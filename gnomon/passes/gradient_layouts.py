@@ -1,9 +1,9 @@
-"""Gradients lie as the values whose gradients they are, where some are each rank's own.
+"""Give gradients the layouts of their values, where some values are each rank's own.
 
-A gradient that varies counts as replicated where it meets others that lie in parts. Which stretch
-of it a rank then takes must be that of the value, by its type (choose.py), and not that of the
-other readers' gradients. A value that varies has a gradient that is whole on each rank: no rank
-goes on with another's stretch.
+A gradient that varies counts as replicated where it meets others that are split. The stretch of it
+that a rank then takes must be that of the value, by its type (choose.py), and not that of the other
+readers' gradients. A value that varies has a gradient that is whole on each rank: no rank continues
+with another's stretch.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class GradientLayouts:
         self.mesh = paths.mesh
         ordered = current().numerics != "fast"
         self.passed_through: set[Node] = in_several_layouts(paths) if ordered else set()
-        """Layouts whose gradients are added up at the values that they are layouts of."""
+        """Layout nodes whose gradients are summed at the value whose layout they are."""
         self.kinds: dict[str, dict[Node, Placement]] = {}
         self.own: dict[str, set[Node]] = {}
-        """By mesh axis the whole values whose gradients are each rank's own."""
+        """Mesh axis -> replicated values whose gradient each rank has for itself."""
         if any(map(mixes, paths.nodes)):
             values = [x for x in paths.nodes if axes_of(x)]
             self.kinds = types_of(paths.nodes, values, self.mesh)
@@ -43,10 +43,10 @@ class GradientLayouts:
                 self.own[name] = with_own_gradients(passed, kinds, paths)
 
     def as_gathered(self, gs: Mapping[Node, Node]) -> Mapping[Node, Node]:
-        """A call's results and gradients; the results read whole what they read split.
+        """A call's results, rebuilt to read whole what they read split, with their gradients.
 
         Its gradient reads it whole too: a product with the split value would be split, and each
-        rank's stretch of it is of that rank's own values.
+        rank's stretch would be computed from that rank's own values.
         """
         (node, *_) = gs
         whole: dict[int, Node] = {}
@@ -62,7 +62,7 @@ class GradientLayouts:
         return {x.arena.with_inputs(x, inputs): g for x, g in gs.items()}
 
     def placed(self, g: Node, reader: Node | None, x: Node) -> Node:
-        """The gradient that one reader gives x, moved to the layout that x has where ranks' own."""
+        """The gradient that one reader gives x, moved to x's layout where it is each rank's own."""
         for name, kinds in self.kinds.items():
             kind, n = kinds.get(x), self.mesh[name]
             above = None if reader is None else kinds.get(reader, VARYING)
@@ -84,10 +84,10 @@ class GradientLayouts:
 def with_own_gradients(
     nodes: Sequence[Node], kinds: Mapping[Node, Placement], paths: GradientPaths
 ) -> set[Node]:
-    """The whole values whose gradients are each rank's own, among nodes, readers first.
+    """The nodes, among these with readers first, whose gradients are each rank's own.
 
-    A value that varies, as every plain one does, has such a gradient, and hands it on to what is
-    whole, or a pending sum. What is split has one gradient, of which each rank has a stretch.
+    A varying value, such as any plain tensor, has such a gradient, and passes it on to replicated
+    values and pending sums. A split value has one gradient, of which each rank has a stretch.
     """
     found: set[Node] = set()
     for node in nodes:

@@ -1,9 +1,9 @@
 """Gradient paths: the nodes through which a gradient goes, and the node at which it is added up.
 
 The parts of a gradient are added in the order in which a depth-first walk from the roots meets the
-readers of a value. That order, and with it the last bits, is the one of a program that captures
-nothing, copies nothing for numpy and writes to no leaf: captured functions are opened where it
-matters, and what stands for another value has no sum of its own.
+readers of a value. That order, and with it the last bits, is the one of a program without captured
+functions, copies for numpy, and writes to leaves: captured functions are opened where it matters,
+and a node that stands for another value gets no sum of its own.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Values: TypeAlias = "Sequence[Sequence[Node]]"
 
 
 class GradientPaths:
-    """The history behind the roots of a pass."""
+    """The nodes through which gradients go from the roots of a pass to the wanted nodes."""
 
     def __init__(self, roots: Iterable[Node], wanted: Iterable[Node], values: Values = ()) -> None:
         self.wanted, self.nodes = set(wanted), topological(roots)
-        """What gradients are computed for, and the history in order, operands first."""
+        """The nodes to differentiate by, and the history of the roots in topological order."""
         self.first: dict[Node, Node] = {}
-        """For each further value of a leaf the first one in order."""
+        """Further value of a leaf -> the first one in topological order."""
         self.images: dict[Node, Node] = {}
-        """For each result of an opened function the value in a copy of its body."""
+        """Result of an opened function -> its value in the inlined copy of the body."""
         self.opens = False
         self.closed: set[Node] = set()
         regions = [x for x in self.nodes if x.op == "region"]
         captured, others = (any(map(f, regions)) for f in (is_captured, has_other_history))
         self.is_plain = not (captured or others)
-        """Whether each node passes its gradient to all of its inputs."""
+        """Whether every node passes its gradient to all of its inputs."""
         if captured:
             self._open(roots, values)
         elif others:
@@ -46,7 +46,7 @@ class GradientPaths:
         self.first = first_values(self.nodes, values)
         to = READ if self.is_plain else self.predecessors
         self.on_the_way = depends_on(self.nodes, self.wanted, to)
-        """The nodes through which gradients reach the wanted ones."""
+        """The nodes through which gradients reach the wanted nodes."""
         self.mesh = axes_in(self.nodes)
 
     def predecessors(self, node: Node) -> Sequence[Node]:
@@ -60,9 +60,9 @@ class GradientPaths:
     def summed_at(self, x: Node) -> Node:
         """The node at which the gradient of an operand is added up, in the order of all readers.
 
-        A value that numpy was lent is read by copies from then on, a leaf that was written to has
-        several values, the result of an opened function is a value in its body: the sum is the one
-        of a program in which a single node is read.
+        A value that was lent to numpy is read by copies from then on, a leaf that was written to
+        has several values, and the result of an opened function is a value in its body: the
+        gradient is summed as in a program that reads a single node.
         """
         while x.op == "barrier" or (not self.is_plain and self.is_passing(x)):
             if x.watch or x in self.wanted or "checkpoint" in x.params:
@@ -94,7 +94,7 @@ class GradientPaths:
         """The captured functions whose operands have no other reader, so that their calls stay.
 
         Inside, gradients are added in the order of a plain run anyway, and a derivation can be
-        kept.
+        cached.
         """
         on_the_way = depends_on(self.nodes, self.wanted)
         readers: dict[Node, set[Any]] = {self._value_of(x): {None} for x in roots}

@@ -1,7 +1,7 @@
-"""Loop-invariant code motion: what every iteration would compute alike is computed once, before.
+"""Loop-invariant code motion: values equal in all iterations are computed once, before a loop.
 
-Lookups stay inside: a loop without iterations must not find a position outside its axis. Branches
-stay as they are, since only one of them runs.
+Lookups stay inside: a loop without iterations must not report an index out of range. Branches of
+conditionals stay as they are, since only one of them runs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gnomon.ops.index_primitives import is_index
 from gnomon.passes.calls import leaves_like, results_by_call, shared
 
 CHECKED = frozenset({"gather", "scatter", "region"})
-"""What looks at positions, or may."""
+"""Operations that check positions, or may, and therefore stay inside of loops."""
 
 
 def hoist(graph: Graph) -> Graph:
-    """The graph whose loops compute nothing that could stand before them."""
+    """The graph with loop-invariant values computed before its loops."""
     if not results_by_call(graph.nodes):
         return graph
     inner = ChangedGraphs(hoist)
@@ -40,7 +40,7 @@ def hoist(graph: Graph) -> Graph:
 
 
 class Freed(NamedTuple):
-    """A call whose iterations have nothing in common: its inputs, and its parameters but index."""
+    """A call without loop-invariant values inside: its inputs, and its parameters but `index`."""
 
     inputs: tuple[Node, ...]
     params: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Open regions into their bodies, except those that a hand-written kernel claims."""
+"""Inline regions, except those that a hand-written kernel claims."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Claim = Callable[[Node], bool]
 
 
 def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) -> Graph:
-    """The graph in an arena of its own, regions opened unless claimed.
+    """The graph in an arena of its own, with all regions inlined that are not claimed.
 
-    With sites, every node has these; without, each keeps its own.
+    With `sites`, every node gets these; without, each keeps its own.
     """
     arena = Arena()
     known: dict[Node, Node] = {}
@@ -27,11 +27,11 @@ def inline(graph: Graph, claimed: Claim, sites: tuple[Site, ...] | None = None) 
 
 
 class Inlining:
-    """Regions being opened into one arena.
+    """Inliner of regions into one arena.
 
-    bodies: what is known of each body on the same inputs, for the same lines. A region of several
-    results is a node for each of them, and all find what the first has built: opened anew for each
-    result, regions within regions would take powers of their depth.
+    bodies: per body, inputs and lines, the nodes that were built. A region of several results is a
+    node for each of them, and all of them use the nodes that the first has built: opening it again
+    for each result would take time exponential in the nesting depth.
     """
 
     def __init__(self, arena: Arena, claimed: Claim) -> None:
@@ -60,7 +60,7 @@ class Inlining:
         return [known[root] for root in roots]
 
     def inside(self, sites: tuple[Site, ...] | None) -> ChangedGraphs:
-        """A change of graphs nested in a region with these sites: they are opened likewise."""
+        """A function that inlines the graphs nested in a region with these sites."""
         return self.graphs.setdefault(
             sites, ChangedGraphs(lambda body: inline(body, self.claimed, sites))
         )

@@ -1,6 +1,6 @@
 """The costs of changing the placement of a value over the ranks of one mesh axis.
 
-What a mesh is, and which parameter has which layout, is policy: gnomon/distributed.
+The choice of a mesh, and of a layout for each parameter, is policy: gnomon/distributed.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ class Prices(NamedTuple):
 
 
 NETWORK = Prices(all_gather=1.0, all_to_all=0.5, all_reduce=2.0, reduce_scatter=1.0)
-"""Bytes on the wire, a factor (ranks - 1) / ranks aside."""
+"""Costs as bytes on the wire, up to a factor (ranks - 1) / ranks."""
 TIME = Prices(all_gather=1.0, all_to_all=1.0, all_reduce=0.0, reduce_scatter=1.0)
 """Between microbatches of one rank a sum costs nothing; keeping each one's part costs memory."""
 
 
 @dataclass(frozen=True)
 class MeshAxis:
-    """The mesh axis that a program is divided over: its name, its ranks, and the rules in force."""
+    """The mesh axis that a program is divided over: its name, its ranks, and rules."""
 
     name: str
     ranks: int
     prices: Prices = NETWORK
     ordered: bool = True
-    """Keep canonical order: sums are cut at subtrees only, and combined as a tree."""
+    """Whether sums keep canonical order: cut at subtrees only, and combined as a tree."""
     beside: frozenset[str] = frozenset()
-    """The program's other mesh axes: of their collectives all ranks along this one give alike."""
+    """The program's other mesh axes, whose collectives give the same to all ranks of this one."""
     own: bool = False
-    """Whether sums over rows are cut as the ranks gave these, wherever that is in the tree."""
+    """Whether sums over rows are cut where a rank's own rows end, wherever that is in the tree."""
 
 
 def move_price(have: Placement, want: Placement, x: Node, across: MeshAxis) -> float:
@@ -82,7 +82,7 @@ def local_shape(shape: Shape, placement: Placement, ranks: int) -> Shape:
     return (*shape[:k], shape[k] // ranks, *shape[k + 1 :])
 
 
-def fits(shape: Shape, placement: Placement, ranks: int) -> bool:
+def can_be_split(shape: Shape, placement: Placement, ranks: int) -> bool:
     """Whether a value of this shape can be sharded so over that many ranks."""
     if not isinstance(placement, Split):
         return True

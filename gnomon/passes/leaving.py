@@ -1,7 +1,7 @@
-"""The layout in which a program leaves its result as it comes, pending sums excepted.
+"""The layout in which a program leaves its result without a last move, pending sums excepted.
 
-What an operation on parts gives is asked here, before its result is asked for: so a result may stay
-in parts, and whoever must meet others for it does so at its call.
+The layout of an operation's result is determined here before the result is computed, so that it may
+stay in parts, and ranks that must communicate for it do so at the operation's call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Leaving", "leaving"]
 
 
 class Leaving(NamedTuple):
-    """The layout of a result, mesh axes along which it is rows that stay, whether ranks meet."""
+    """The layout of a result, mesh axes along which its rows stay, whether ranks communicate."""
 
     layout: MeshLayout
     rows: OwnRows
@@ -49,7 +49,7 @@ def leaving(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leav
 
 
 def found_for(graph: Graph, along: AbstractSet[str], order: Sequence[str]) -> Leaving:
-    """Compute the layout of a program's one result, without looking at what is kept."""
+    """Compute the layout of a program's one result, without the cache."""
     axes = mesh_axes(graph)
     graph = open_up(graph)
     layout: list[tuple[str, int, Placement]] = []

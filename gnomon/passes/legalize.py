@@ -1,7 +1,7 @@
-"""Rewrite what kernels do not compute directly into what they do.
+"""Rewrite operations that kernels do not compute into operations that they do.
 
-Products and scattered sums of narrow floats leave in float32 and are rounded once; products of
-integers, but for those of bytes in int32, become multiplications and exact sums; scatters get their
+Products and scattered sums of narrow floats are computed in float32 and rounded once; products of
+integers, except those of bytes in int32, become multiplications and exact sums; scatters get their
 operands in the kernel's layout. Every rewrite keeps the value to the bit.
 """
 
@@ -34,11 +34,11 @@ SUMMED_IN = {
 }
 """Dtype of factors -> dtype of the sums that the product's kernel gives."""
 FEW_TERMS = 1 << 15
-"""So many products of bytes, even of 255 by 255, cannot overflow int32."""
+"""A sum of fewer products of bytes than this cannot overflow int32, even of 255 by 255."""
 
 
 def legalize(graph: Graph) -> Graph:
-    """The graph with only what kernels compute."""
+    """The graph rewritten to operations that kernels compute."""
     if all(is_legal(x) for x in graph):
         return graph
     return remade(graph, rebuild)
@@ -56,7 +56,7 @@ def is_legal(node: Node) -> bool:
 
 
 def reads_float8(node: Node) -> bool:
-    """Whether a product or an order is asked of floats of 8 bits, which are widened first."""
+    """Whether a product or a sort reads 8-bit floats, which are widened first."""
     return node.op in ("contract", "sort") and node.inputs[0].dtype.is_storage_only
 
 
@@ -98,7 +98,7 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def kernel_layout(spec: str) -> str:
-    """A scatter's spec as the kernel wants it.
+    """A scatter's spec with the axes in the order of the kernel.
 
     Values are (batch, folded, free), the result is (batch, place, free).
     """
@@ -116,7 +116,7 @@ def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> No
     spec = kernel_layout(node.params["spec"])
     new_own, new_names, new_out = split_spec(spec)
     sizes = dict(zip(own, values.shape, strict=True))
-    index = expand(along(index, names, new_names), tuple(sizes[c] for c in new_names))
+    index = expand(aligned_to(index, names, new_names), tuple(sizes[c] for c in new_names))
     values = permute(values, tuple(own.index(c) for c in new_own))
     if sums_narrow(node):
         values = cast(values, accumulator(node.dtype))
@@ -125,10 +125,10 @@ def scatter_in_layout(arena: Arena, node: Node, values: Node, index: Node) -> No
 
 
 def integer_product(node: Node, a: Node, b: Node) -> Node:
-    """An exact product: multiply along all letters, sum some away."""
+    """An exact product of integers: elementwise along all letters, then summed."""
     left, right, out = split_spec(node.params["spec"])
     letters = out + "".join(summed(left, right, out))
-    a, b = (along(x, own, letters) for x, own in ((a, left), (b, right)))
+    a, b = (aligned_to(x, own, letters) for x, own in ((a, left), (b, right)))
     if a.dtype is bool_:
         return reduce("or", elementwise("and", a, b), tuple(range(len(out), len(letters))))
     product = elementwise("mul", cast(a, node.dtype), cast(b, node.dtype))
@@ -136,7 +136,7 @@ def integer_product(node: Node, a: Node, b: Node) -> Node:
     return reduce("add", product, axes) if axes else product
 
 
-def along(x: Node, own: str, letters: str) -> Node:
+def aligned_to(x: Node, own: str, letters: str) -> Node:
     """x permuted and expanded to the axes of `letters`: size 1 where it has none."""
     present = [c for c in letters if c in own]
     x = permute(x, tuple(own.index(c) for c in present))

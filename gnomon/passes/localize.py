@@ -1,7 +1,7 @@
-"""One node of a global program as nodes of one rank's program, and moves between placements.
+"""Rewrite a global node as nodes of one rank's program, and move values between placements.
 
-Parts have the same shape on every rank: what differs is the rank's number, a runtime input, from
-which offsets follow. Which strategy a node takes was decided in shard.py.
+Parts have the same shape on every rank: only the rank's number differs, a runtime input from which
+offsets follow. The strategy of each node was chosen by shard.py.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes.layout import MeshAxis, local_shape
-from gnomon.passes.legalize import along
+from gnomon.passes.legalize import aligned_to
 from gnomon.passes.strategies import Strategy, folded
 
 
 class Locals:
-    """Builds one rank's nodes in an arena; `rank` is the input that holds the rank's number."""
+    """Builder of one rank's nodes in an arena; `rank` is the input with the rank's number."""
 
     def __init__(self, arena: Arena, across: MeshAxis) -> None:
         self.arena, self.across = arena, across
         self.rank = arena.input((), int64, rank_name(across.name))
 
     def build(self, node: Node, strategy: Strategy, inputs: tuple[Node, ...]) -> Node:
-        """A node from its inputs' parts."""
+        """Build one rank's node from the parts of its inputs, by the chosen strategy."""
         if strategy.rule == "lookup":
             return self.lookup(node, *inputs)
         if strategy.rule == "rows":
@@ -48,16 +48,16 @@ class Locals:
         return self.arena.node(node.op, inputs, **{**node.params, **changed})
 
     def boundary(self, node: Node, x: Node) -> Node:
-        """The node over the mesh axes that are left to divide, or x where this was the last one."""
+        """The node over the mesh axes that are left to divide; x itself after the last one."""
         rest = tuple(each for each in node.params["layout"] if each[0] != self.across.name)
         return self.arena.node(node.op, (x,), **{**node.params, "layout": rest}) if rest else x
 
     def move(
         self, x: Node, have: Placement, want: Placement, unit: Unit = ALONE, rows: int = 0
     ) -> Node:
-        """Change the placement of x; what is moved for a unit moves together.
+        """Change the placement of x; values moved for one unit are moved together.
 
-        rows: over how many rows it is a sum, where ranks must have given as many.
+        rows: the number of rows that a sum is over, if ranks must agree on it.
         """
         name, ranks, ordered = self.across.name, self.across.ranks, self.across.ordered
         together: dict[str, Unit] = {} if unit == ALONE else {"unit": unit}
@@ -97,14 +97,14 @@ class Locals:
         return gather(f"{table},{out[axis]}->{out}", x, self.positions(size, int64))
 
     def lookup(self, node: Node, table: Node, index: Node) -> Node:
-        """Rows of this rank's part of a table; -0.0 for rows of others, which changes no sum."""
+        """Look up rows in the rank's part of a table; -0.0 for others, which changes no sum."""
         names, own, out = split_spec(node.params["spec"])
         letter = next(c for c in names if c not in out)
         size = table.shape[names.index(letter)]
         place, here = self.in_part(index, size)
         rows = gather(node.params["spec"], table, where(here, place, 0))
         nothing = -0.0 if node.dtype.is_floating_point else 0
-        return where(along(here, own, out), rows, nothing)
+        return where(aligned_to(here, own, out), rows, nothing)
 
     def rows(self, node: Node, values: Node, index: Node) -> Node:
         """The rank's part of a scatter's result; other ranks' rows go to a row that is cut off."""
@@ -127,7 +127,7 @@ class Locals:
 
 
 RANK = "rank:"
-"""The beginning of the names of such inputs."""
+"""The prefix of names of inputs that hold a rank's number."""
 
 
 def rank_name(axis: str) -> str:
@@ -156,7 +156,7 @@ def is_alike(x: Node) -> bool:
 
 
 def local_params(node: Node, strategy: Strategy, across: MeshAxis) -> dict[str, Any]:
-    """The parameters that follow from sizes."""
+    """The parameters of a node that are others in one rank's program, since sizes are smaller."""
     given, ranks = strategy.given, across.ranks
     cut = any(isinstance(want, Split) for want in strategy.wanted)
     if isinstance(given, Partial) and "leaves" in node.params and cut:

@@ -1,9 +1,9 @@
-"""Relaxed sums of `numerics="fast"`: without leaves, each one chain, or 64 lanes.
+"""Relax sums under `numerics="fast"`: without leaves, each is one chain, or 64 lanes.
 
-Without leaves there are no partial sums and no tree. Nobody but the contract needs them: threads
-share results, never a sum. A sum that would err more without its leaves keeps them: tests hold
-what is dropped to the bound of tests/accuracy.py. Each kernel's price is measured by
-benchmarks/contract.py.
+Without leaves there are no partial sums and no tree. Only the contract of canonical order needs
+them: threads share results, never a sum. A sum that would be less accurate without its leaves keeps
+them: tests hold the dropped ones to the bound of tests/accuracy.py. Each kernel's price is measured
+by benchmarks/contract.py.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gnomon.ops.statistics import LANES
 
 SUMS = ("reduce", "contract", "scatter")
 LONGEST = 8
-"""Roundings in a row that err as little as leaves do; of 16 the gate refuses some, of 64 all."""
+"""The longest chain that errs as little as leaves do; tests refuse some of 16 terms."""
 
 
 def loosen(graph: Graph) -> Graph:
-    """The graph with sums that have no trees, where that costs no accuracy."""
+    """The graph with sums that have no leaves, where that costs no accuracy."""
     return remade(graph, rebuild) if any(map(is_loose, graph)) else graph
 
 
@@ -47,7 +47,7 @@ def chain(node: Node) -> int:
 
 
 def in_chain(size: int, lanes: bool) -> int:
-    """The number of terms that each chain has, of so many.
+    """The number of terms in each chain of a sum of `size` terms.
 
     >>> in_chain(512, lanes=True), in_chain(512, lanes=False)
     (8, 512)
@@ -56,7 +56,7 @@ def in_chain(size: int, lanes: bool) -> int:
 
 
 def kept(graph: Graph) -> list[str]:
-    """The report on the sums of a graph that keep their leaves."""
+    """The lines of a report on the sums of a graph that keep their leaves."""
     found = sorted({(node.op, chain(node)) for node in graph.nodes if has_tree(node)})
     return [f"  {op} keeps its leaves: {n} roundings in a row err more" for op, n in found]
 
@@ -67,7 +67,7 @@ def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
 
 
 def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-    """A node over new inputs, without its tree."""
+    """A node over new inputs, without leaves if it does not need them."""
     if not is_loose(node):
         return arena.with_inputs(node, inputs)
     return arena.node(node.op, inputs, **{**node.params, "leaves": without(node.params["leaves"])})

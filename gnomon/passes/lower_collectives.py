@@ -1,8 +1,9 @@
-"""Collectives become transfers, folds and views.
+"""Lower collectives to transfers, folds and views.
 
 A sum over ranks is a reduction along the axis of ranks, with a leaf for each, so its bits follow
 from rank order and every rank has the same. Sums of few bytes are gathered and folded whole by
-every rank, in one message; of larger ones each rank folds a stretch, and all share the stretches.
+every rank, in one message; of larger sums each rank folds a stretch, and all ranks gather the
+stretches.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from gnomon.ops.view_primitives import permute, slice_
 __all__ = ["SMALL", "fold_slices", "lower_collectives"]
 
 SMALL = 32 << 10
-"""Bytes of a sum that travels whole: a second message would take longer than its bytes do."""
+"""The most bytes of a sum sent in one message: a second one would take longer than its bytes."""
 MOST_ROWS = 32
-"""Ranks whose stretches are folded as they come; the code has a load for each."""
+"""The most ranks whose parts are folded as they arrive; the code has a load for each."""
 
 
 def lower_collectives(graph: Graph) -> Graph:
-    """The graph with no collective but transfers."""
+    """The graph with collectives lowered to transfers, folds and views."""
     if not any(node.op in MEETINGS or node.op in CONTROL for node in graph):
         return graph
     inside = ChangedGraphs(lower_collectives)
@@ -71,7 +72,7 @@ def all_gather(x: Node, node: Node, after: After) -> Node:
 
 
 def all_to_all(x: Node, node: Node, after: After) -> Node:
-    """One part of an axis sent to each rank; the parts that come are concatenated along another."""
+    """Send one part of an axis to each rank; the parts that come are joined along another axis."""
     p = node.params
     parts = one_each(x, p["axis"], p["ranks"])
     if p["joined"] == 0:
@@ -110,7 +111,7 @@ LOWERED: dict[str, Callable[[Node, Node, After], Node]] = {
     "permute_ranks": permute_ranks,
     "reduce_scatter": reduce_scatter,
 }
-"""Collective -> what builds it of its operand."""
+"""Collective -> its lowering, given the operand, the node, and transfers to wait for."""
 
 
 def message_name(node: Node) -> str:
@@ -167,7 +168,7 @@ def leaves_of(x: Node, monoid: str, ordered: bool) -> int:
 
 
 def fold_slices(x: Node, monoid: str, ordered: bool = True) -> Node:
-    """The fold along the axis of ranks: a perfect binary tree, or in a row where that is asked."""
+    """The fold along the axis of ranks: a perfect binary tree if `ordered`, else one chain."""
     ranks = x.shape[0]
     if monoid.startswith("bits"):
         return reduced(partial(elementwise, monoid.removeprefix("bits_")), slices(x))
@@ -180,7 +181,7 @@ def fold_slices(x: Node, monoid: str, ordered: bool = True) -> Node:
 
 
 def slices(x: Node) -> list[Node]:
-    """The slices of the first axis."""
+    """The slices of a value along its first axis."""
     rest = [(0, n, 1) for n in x.shape[1:]]
     parts = [slice_(x, ((k, k + 1, 1), *rest)) for k in range(x.shape[0])]
     return [reshape(part, x.shape[1:]) for part in parts]
@@ -194,7 +195,7 @@ def one_each(x: Node, axis: int, ranks: int) -> Node:
 
 
 def side_by_side(x: Node, axis: int) -> Node:
-    """The parts along the first axis, concatenated along another one."""
+    """The parts along the first axis, joined along another one."""
     ranks, *shape = x.shape
     order = list(range(1, x.rank))
     order.insert(axis, 0)

@@ -1,9 +1,9 @@
-"""Loops over microbatches, which stand for what microbatches do together.
+"""Turn a program of one microbatch into loops over all of them.
 
-What no microbatch changes is computed once, outside. A sum over microbatches is a perfect tree of
-loops: two iterations around two iterations, so that one partial sum waits at each level, and the
-program does not grow with their number. Where microbatches need what all of them gave, a
-loop ends and a later one begins: every value is computed in the last loop that it can be.
+Values that do not depend on the microbatch are computed once, outside. A sum over microbatches is a
+perfect tree of loops: two iterations around two iterations, so that one partial sum is stored per
+level, and the program does not grow with their number. Where microbatches need a result of all of
+them, a loop ends and a later one begins: every value is computed in the last possible loop.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from gnomon.passes.layout import MeshAxis
 from gnomon.passes.lower_collectives import one_each, side_by_side
 
 SCATTERED = frozenset({"reduce_scatter", "all_to_all"})
-"""Collectives of which each microbatch has its own part."""
+"""Collectives that give each microbatch a part of its own."""
 FOLDED = frozenset({"all_reduce", "reduce_scatter"})
-"""Collectives that fold what microbatches give."""
+"""Collectives that fold values of all microbatches."""
 FOLDS = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "or"}
 """Monoid -> the scalar function that folds two values."""
 
@@ -34,15 +34,15 @@ FOLDS = {"add": "add", "max": "maximum", "min": "minimum", "and": "and", "or": "
 def loops(
     microbatch: Graph, given: Sequence[Node], placements: Sequence[Placement], across: MeshAxis
 ) -> list[Node]:
-    """The outputs of all microbatches, as nodes of the arena in which the given values are."""
+    """The outputs of all microbatches, as nodes in the arena of the given values."""
     return Loops(microbatch, given, placements, across).outputs()
 
 
 class Loops:
-    """A program of one microbatch, being rebuilt as loops over all of them.
+    """Rebuilder of a microbatch's program as loops over all microbatches.
 
-    alike: the image of what all microbatches share; stacked: that of what each has, first axis
-    microbatches.
+    alike: images of values that all microbatches share; stacked: of values of each microbatch,
+    along a new first axis.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Loops:
         self.loop_of = self.places()
 
     def is_meeting(self, node: Node) -> bool:
-        """Whether a node is a collective over microbatches: what stands between two loops."""
+        """Whether a node is a collective over microbatches, which separates two loops."""
         return node.op in COLLECTIVES and node.params["mesh"] == self.mesh
 
     def own_values(self) -> set[Node]:
@@ -91,7 +91,7 @@ class Loops:
         return found
 
     def outputs(self) -> list[Node]:
-        """Everything rebuilt, loop by loop."""
+        """Rebuild all nodes, loop by loop; returns the images of the outputs."""
         for number in range(max(self.loop_of.values(), default=0), 0, -1):
             self.share()
             self.loop(number)
@@ -168,13 +168,13 @@ class Loops:
 
 @dataclass(frozen=True)
 class TreeOfLoops:
-    """A body, and how often: loops of two iterations within each other."""
+    """A body whose iterations run as nested loops of two iterations each."""
 
     body: Graph
-    """Its inputs are slices, then what all iterations take as it is."""
+    """The body: its inputs are slices, then those that all iterations share."""
     sliced: int
     monoids: tuple[str, ...]
-    """Of the first results, which are folded; the others are stacked."""
+    """The monoids that fold the first results; the other results are stacked."""
 
     def of(self, count: int, given: Sequence[Node]) -> list[Node]:
         """The results of `count` iterations, a power of two, as nested loops of two each."""
@@ -191,7 +191,7 @@ class TreeOfLoops:
         return [*results[:folds], *rows]
 
     def kinds(self, halves: Sequence[int]) -> Iterator[tuple[Node, Shape]]:
-        """The inputs of the body with the shapes that they have where so many loops are nested."""
+        """Each input of the body, and its shape inside of the given number of nested loops."""
         for k, x in enumerate(self.body.inputs):
             yield x, (*halves, *x.shape) if k < self.sliced else x.shape
 

@@ -1,10 +1,11 @@
-"""Recomputation: what a checkpointed function computes is forgotten, and recomputed backwards.
+"""Recomputation: values inside of a checkpointed function are computed anew for gradients.
 
-Its arguments and results pass marks (`marked`). Between them is what gradients would otherwise
-keep: whoever outside reads any of it reads a copy instead, made of the arguments once more, behind
-a barrier, or interning would undo it. A copy is the same operations, so no bit changes. What says
-where things are (the integers of a sort, the experts of a token) is kept, not found anew. When
-copies are computed follows from the memory that orders of kernels need: gnomon/schedule/arrange.py.
+A checkpointed function's arguments and results pass through marks (`marked`). Values between the
+marks are not stored for the backward pass: readers outside read a copy, recomputed from the
+arguments behind a barrier, which keeps interning from merging it with the original. A copy consists
+of the same operations, so no bit changes. Indices (of a sort, or the experts of a token) are
+stored, not recomputed. When copies are computed follows from the memory that orders of kernels
+need: gnomon/schedule/arrange.py.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ BEGIN, END = "begin", "end"
 
 
 def marked(x: Node, ends: bool) -> Node:
-    """A value that enters a checkpointed function, or that it gives."""
+    """Create the mark of a value that enters a checkpointed function, or leaves it."""
     return x.arena.node("barrier", (x,), checkpoint=END if ends else BEGIN)
 
 
 def mark_of(node: Node) -> str:
-    """The mark that a node is, if any."""
+    """The mark of a node, "begin" or "end"; "" if it is no mark."""
     return node.params.get("checkpoint", "") if node.op == "barrier" else ""
 
 
@@ -46,7 +47,7 @@ def recompute(graph: Graph) -> Graph:
 
 
 def between_marks(given: Sequence[Node]) -> set[Node]:
-    """The nodes between the marks of checkpointed functions: what gradients recompute."""
+    """The nodes between the marks of checkpointed functions, which gradients recompute."""
     inner, stack = set[Node](), list(given)
     while stack:
         node = stack.pop()
@@ -58,7 +59,7 @@ def between_marks(given: Sequence[Node]) -> set[Node]:
 
 
 class Twice:
-    """A graph being rebuilt: the image of each node, and its copy for gradients."""
+    """Rebuilder of a graph: the image of each node, and its copy for gradients."""
 
     def __init__(self, inner: set[Node]) -> None:
         self.arena, self.inner = Arena(), inner

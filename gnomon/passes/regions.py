@@ -1,9 +1,9 @@
-"""The ways to divide a region that stays whole, since a hand-written kernel computes it.
+"""The strategies of a region that a hand-written kernel computes, found from its body.
 
-They are asked of its body. Axes that the body's signatures tie together are one letter of the
-region; a letter may be split where every node of the body then finds its operands as they lie,
-whichever rank runs it. The part is the same call over smaller operands, and its body says which
-leaves its sums have: kernels take them from there.
+The strategies follow from its body. Axes that the body's signatures tie together are one letter of
+the region; a letter may be split if every node of the body then finds its operands in place, on any
+rank. A part is the same call over smaller operands, and its body says which leaves its sums have,
+for the kernels.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from gnomon.ops.facts import Counted
 from gnomon.ops.placements import REPLICATED, Partial, Placement, Split
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
+from gnomon.passes.layout import MeshAxis, can_be_split, is_whole, local_shape
 from gnomon.passes.localize import Locals
 from gnomon.passes.strategies import Strategy, strategies
 
 Place = tuple[Node, int]
 """A value and one of its axes."""
 COUNTED = "counted"
-"""The rule of a split along an axis that an operand's positions count: they begin anew."""
+"""The rule of a split along an axis that positions refer to: they count from the part's begin."""
 
 
 class Divided(NamedTuple):
-    """A body in which one letter is split: the strategy of each of its nodes."""
+    """A region's body with one letter split: the strategy of each of its nodes."""
 
     body: Graph
     plan: dict[Node, Strategy]
@@ -53,7 +53,7 @@ def is_closed(node: Node) -> bool:
 @memo
 @cache
 def primitives_of(body: Graph) -> Graph:
-    """A graph with no region left."""
+    """A graph with all regions inlined."""
     return inline(body, lambda node: False)
 
 
@@ -79,7 +79,7 @@ def may_give(node: Node, placement: Placement) -> bool:
 
 
 def counted_by(node: Node) -> Counted | None:
-    """The positions operand of a region, whose positions have to be counted from a rank's part."""
+    """The operand of a region that has positions along a split axis; None if there is none."""
     claim = facts_of(node).claim
     return claim.counted if claim else None
 
@@ -100,7 +100,7 @@ def letters_of(body: Graph) -> tuple[tuple[Placement, ...], ...]:
 
 
 class TiedAxes:
-    """The axes of a graph's values, of which signatures tie some together."""
+    """The axes of a graph's values, in groups that operations' signatures tie together."""
 
     def __init__(self, graph: Graph) -> None:
         self.parent: dict[Place, Place] = {}
@@ -109,7 +109,7 @@ class TiedAxes:
                 self.tie(node)
 
     def root(self, place: Place) -> Place:
-        """The place that stands for all that are tied to this one."""
+        """The representative of the group of axes that an axis is in."""
         while place in self.parent:
             place = self.parent[place]
         return place
@@ -133,11 +133,11 @@ def divided(
 ) -> Divided | None:
     """The body with its operands split so; None where that needs a message or the rank's number.
 
-    counted: positions that the body makes itself may be those of a part.
+    counted: whether positions that the body creates may be those of a part.
     """
     graph = primitives_of(body)
     pairs = list(zip(graph.inputs, wanted, strict=True))
-    if not all(fits(x.shape, p, across.ranks) for x, p in pairs):
+    if not all(can_be_split(x.shape, p, across.ranks) for x, p in pairs):
         return None
     plan = {x: Strategy((), p) for x, p in pairs}
     tied = TiedAxes(graph)
@@ -155,7 +155,7 @@ def divided(
 
 
 def strategies_of_any_rank(node: Node, across: MeshAxis, counted: bool) -> Iterator[Strategy]:
-    """The strategies of a node in a body that do not depend on the number of the rank."""
+    """Yield the strategies of a node in a body that do not depend on the rank's number."""
     for strategy in strategies(node, across):
         placed = node.op == "iota" and strategy.given != REPLICATED
         if strategy.rule == "letter" and (counted or not placed):
@@ -167,7 +167,7 @@ def strategies_of_any_rank(node: Node, across: MeshAxis, counted: bool) -> Itera
 
 
 def is_zero(x: Node) -> bool:
-    """Whether a value is 0 or -0.0 everywhere: a sum of such is the same."""
+    """Whether a value is 0 or -0.0 everywhere, so that a sum of such values is the same."""
     while x.op in ("expand", "reshape"):
         (x,) = x.inputs
     return x.op == "const" and x.params["value"] == 0
@@ -195,7 +195,7 @@ def preference(node: Node, strategy: Strategy, split: set[Place], tied: TiedAxes
 def part_of(
     body: Graph, wanted: tuple[Placement, ...], across: MeshAxis, counted: bool = False
 ) -> Graph:
-    """A region's body over parts of its operands."""
+    """A region's body over the parts of its operands that one rank has."""
     made = divided(body, wanted, across, counted)
     assert made is not None, "a region is divided only as it can be"
     with inherit(()):

@@ -1,8 +1,8 @@
-"""Residuals: values of choices and loops that the backward pass would recompute are kept.
+"""Residuals: keep values of conditionals and loops that the backward pass would recompute.
 
-Calls over the same values become one, with the results of all. What a gradient recomputes of its
-forward call is kept there: a loop stacks it, a branch gives it as a result (zeros in the other).
-Cheap functions of what is kept are recomputed, as everywhere.
+Calls over the same values become one, with the results of all. A forward value that a gradient
+would recompute is stored by the forward call: a loop stacks it, a branch returns it as a result
+(zeros in the other branch). Cheap functions of stored values are recomputed, as everywhere.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from gnomon.ops.scalars import SCALARS
 from gnomon.passes.calls import leaves_like, results_by_call, shared, zeros
 
 CHEAP = 12
-"""A value is recomputed, not kept, when that takes no more cheap scalar functions than this."""
+"""The most cheap scalar functions for which a value is recomputed, not kept."""
 NUMBERS = frozenset({"const", "iota"})
 GRAPHS = {"cond": ("then", "other"), "while": (), "scan_over": ("body",), "fold_over": ()}
-"""Primitive -> its graphs whose values can be kept."""
+"""Primitive -> those of its graphs whose values can be kept."""
 CLOSED = frozenset({"while", "fold_over"})
-"""Calls that keep nothing for others, and have the results that they have."""
+"""Calls whose results are fixed: they keep nothing for others."""
 
 
 class Draft:
-    """A call that grows: its graphs share an arena and its leaves, which stand for `inputs`."""
+    """A call whose results may grow: its graphs share an arena and its leaves for `inputs`."""
 
     def __init__(self, node: Node) -> None:
         self.op, p = node.op, shared(node.params)
@@ -51,7 +51,7 @@ class Draft:
         return copy_into(self.arena, graph.outputs, known)
 
     def merge(self, node: Node) -> list[int]:
-        """Give the results of an equal call too; the place of each here."""
+        """Add the results of an equal call; returns the number of each among these."""
         if self.op in CLOSED:
             return list(range(len(node.params["body"].outputs)))
         columns = [self._images(graph) for graph in graphs_of(node.params).values()]
@@ -59,7 +59,7 @@ class Draft:
         return [k if k < self.fixed else self.place(row) for k, row in enumerate(rows)]
 
     def place(self, row: tuple[Node, ...]) -> int:
-        """The place of a result, one node per graph; it is added if it is new."""
+        """The number of a result, one node per graph, which is added if it is new."""
         rows = list(zip(*self.graphs.values(), strict=True))
         if row in rows[self.fixed :]:
             return rows.index(row, self.fixed)
@@ -68,11 +68,11 @@ class Draft:
         return len(rows)
 
     def slices(self) -> range:
-        """The places of inputs that are read slice by slice."""
+        """The numbers of inputs that are read slice by slice."""
         return range(self.fixed, self.fixed + self.params.get("sliced", 0))
 
     def read(self, result: Result, like: Node) -> Node:
-        """Read one more input, of an earlier call: the leaf that stands for it."""
+        """Add an input, the result of an earlier call, and return its leaf."""
         end = len(self.leaves)
         if self.op == "scan_over":
             end = self.slices().stop
@@ -85,15 +85,15 @@ class Draft:
 
 
 Result = tuple[Draft, int]
-"""A call, and the place of one of its results."""
+"""A draft, and the number of one of its results."""
 Home = dict[Node, Result]
-"""Where results are, once calls are merged."""
+"""Result of a call -> the draft and the number of the result there."""
 Counterparts = dict[Node, Node]
 """A node of one call's graph -> the node of another's with the same value."""
 
 
 def residuals(graph: Graph) -> Graph:
-    """The graph in which no call computes what another one can keep for it."""
+    """The graph without values that one call recomputes and another one can keep."""
     calls = results_by_call(graph.nodes)
     if not calls:
         return graph
@@ -108,7 +108,7 @@ def residuals(graph: Graph) -> Graph:
 
 
 def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
-    """A draft for each group of calls that can be one, and where each call's results are in it."""
+    """The results of calls in drafts, where calls that can be one share a draft."""
     drafts: dict[tuple[Any, ...], Draft] = {}
     home: Home = {}
     for node, results in calls.items():
@@ -154,7 +154,7 @@ def result_of(x: Node | Result, home: Home) -> Result | None:
 
 
 def equal_leaves(giver: Draft, reader: Draft, name: str, home: Home) -> Counterparts:
-    """The leaves of the reader's graph that have the same value as a node of the giver's graph."""
+    """The reader's leaves that equal a node of the giver's graph, and that node."""
     found: Counterparts = {}
     for k, (x, leaf) in enumerate(zip(reader.inputs, reader.leaves, strict=True)):
         result, sliced = result_of(x, home), k in reader.slices()
@@ -202,14 +202,14 @@ def aligned(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
 
 
 def like_of(row: Sequence[Node | None]) -> Node:
-    """The first node of a row."""
+    """The first node of a row that is not None."""
     return next(x for x in row if x is not None)
 
 
 def nodes_of_both(giver: Draft, reader: Draft, name: str, same: Counterparts) -> Counterparts:
-    """The nodes of the reader's graph that the giver's computes too, if worth keeping, by image.
+    """The reader's nodes that the giver computes too and that are worth keeping, with its nodes.
 
-    They are only those which other nodes of the reader, or its results, read.
+    Only nodes that other nodes of the reader, or its results, read are returned.
     """
     theirs, costs = set(topological(giver.graphs[name])), dict.fromkeys(same, 0)
     worth: set[Node] = set()
@@ -228,7 +228,7 @@ def nodes_of_both(giver: Draft, reader: Draft, name: str, same: Counterparts) ->
 
 
 def cost(node: Node, costs: Mapping[Node, int]) -> int:
-    """The number of scalar functions per element since the last kept values."""
+    """The number of scalar functions per element since the nearest kept values."""
     if is_index(node) or node.op in NUMBERS:
         return sum(costs[x] for x in node.inputs)
     if node.op != "map" or SCALARS[node.params["f"]].costly:

@@ -1,6 +1,6 @@
-"""Values that are read in several layouts: whole and split, in the mesh and plain.
+"""Values that are read in several layouts: whole or split, in a mesh or plain.
 
-To a program on one process such a value is one node, whose gradient adds up all readers in order.
+In a program on one process such a value is one node, whose gradient adds up all readers in order.
 Over a mesh each layout is a node, and would add up its own readers first, with other last bits.
 """
 
@@ -52,7 +52,7 @@ def source_of(x: Node, paths: GradientPaths) -> Node:
 
 
 def layout_source(x: Node, paths: GradientPaths) -> Node | None:
-    """The value of which a node is a layout, one change back; None if it is no layout."""
+    """The value whose layout a node changes, or None if it changes none."""
     if not is_free(x, paths):
         return None
     inner = paths.summed_at(x.inputs[0])
@@ -64,7 +64,7 @@ def layout_source(x: Node, paths: GradientPaths) -> Node | None:
 
 
 def is_free(x: Node, paths: GradientPaths) -> bool:
-    """Whether a node is a change of layout whose gradient nobody asks for."""
+    """Whether a node is a change of layout whose gradient is not wanted."""
     if x.op not in LAYOUTS or x.watch or x in paths.wanted or x.params.get("stays"):
         return False
     return x.op == "place" or not any(map(x.params.get, ("back", "share", "shares")))

@@ -1,11 +1,11 @@
-"""A global program becomes one rank's program, for one mesh axis at a time.
+"""Turn a global program into one rank's program, for one mesh axis at a time.
 
     choose   forward: how each node is divided (choose.py)
     sink     backward: what is only ever read in parts is computed in parts
     emit     nodes on parts, and collectives where placements change
 
 Several mesh axes are several runs, outermost first: the rows of one rank are cut again by the next.
-The layout of each input is given; nothing here knows parameters or models.
+The layout of each input is given; no code here depends on parameters or models.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.passes.alike import compared, counts_as_alike
 from gnomon.passes.choose import Plan, choose, options
 from gnomon.passes.inline import inline
-from gnomon.passes.layout import MeshAxis, fits, is_whole, local_shape
+from gnomon.passes.layout import MeshAxis, can_be_split, is_whole, local_shape
 from gnomon.passes.legalize import legalize
 from gnomon.passes.localize import Locals
 from gnomon.passes.regions import is_closed, region_part
@@ -41,11 +41,11 @@ class Sharded:
     graph: Graph
     outputs: tuple[Placement, ...]
     plan: Plan
-    """What was decided for each node of the program that was divided."""
+    """The strategy of each node of the program that was divided."""
 
 
 def open_up(graph: Graph) -> Graph:
-    """The graph as primitives whose sums can be cut, and whole regions: what `shard` takes."""
+    """The graph as `shard` takes it: primitives whose sums can be cut, and whole regions."""
     opens = any(x.op in CONTROL or (x.op == "region" and not is_closed(x)) for x in graph)
     return widen(legalize(inline(graph, is_closed) if opens else graph))
 
@@ -56,11 +56,11 @@ def shard(
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> Sharded:
-    """One rank's program, given how inputs lie and how outputs shall.
+    """One rank's program, given the placements of inputs and those wanted of outputs.
 
-    An output of None leaves as it comes, a pending sum excepted: that is reduced.
+    A None in `outputs` leaves an output as it is, except that a pending sum is reduced.
     """
-    check(graph, across, inputs, outputs)
+    check_placements(graph, across, inputs, outputs)
     plan = choose(graph, across, dict(zip(graph.inputs, inputs, strict=True)))
     ends = [output_placement(x, want, plan) for x, want in zip(graph.outputs, outputs, strict=True)]
     sink(graph, across, plan, ends)
@@ -68,16 +68,16 @@ def shard(
     return Sharded(emit(graph, across, plan, ends), tuple(ends), plan)
 
 
-def check(
+def check_placements(
     graph: Graph,
     across: MeshAxis,
     inputs: Sequence[Placement],
     outputs: Sequence[Placement | None],
 ) -> None:
-    """Refuse parts of unequal sizes."""
+    """Refuse placements that would give parts of unequal sizes."""
     given = (*zip(graph.inputs, inputs, strict=True), *zip(graph.outputs, outputs, strict=True))
     for x, placement in given:
-        if placement is not None and not fits(x.shape, placement, across.ranks):
+        if placement is not None and not can_be_split(x.shape, placement, across.ranks):
             raise LayoutError(
                 f"shard: {x.called} {x.shape} cannot be {placement}: {across.ranks} ranks of mesh "
                 f"axis {across.name!r} do not divide that axis. Split another, or none."
@@ -98,7 +98,7 @@ def output_placement(x: Node, want: Placement | None, plan: Plan) -> Placement:
 def sink(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> None:
     """Split nodes whose readers all want the same split, if that takes no message."""
     wants: dict[Node, Placement | None] = {}
-    """The placement that all readers want; none where they differ."""
+    """Value -> the placement that all of its readers want; None where they differ."""
 
     def ask(x: Node, want: Placement) -> None:
         known = wants.setdefault(x, want)
@@ -130,14 +130,14 @@ def in_parts(node: Node, want: Split, plan: Plan, across: MeshAxis) -> Strategy 
 
 
 def emit(graph: Graph, across: MeshAxis, plan: Plan, ends: Sequence[Placement]) -> Graph:
-    """One rank's graph."""
+    """Build one rank's graph by the strategies of a plan."""
     made = Emission(graph, across, plan)
     outputs = [made.fetch(x, end) for x, end in zip(graph.outputs, ends, strict=True)]
     return Graph([*made.inputs, made.local.rank], outputs)
 
 
 class Emission:
-    """A graph's nodes on parts: each as its strategy gives it, and moved as readers want it."""
+    """Builder of a graph's nodes on parts: each by its strategy, moved as its readers want."""
 
     def __init__(self, graph: Graph, across: MeshAxis, plan: Plan) -> None:
         arena = Arena()
@@ -145,10 +145,9 @@ class Emission:
         self.images: dict[Node, Node] = {}
         self.moved: dict[tuple[Node, Placement], Node] = {}
         self.alike: dict[int, Node] = {}
-        """By the identity of a strategy, which is one of nodes of one kind and shape alone: a part.
-        """
+        """Identity of a strategy -> the first node built by it, which equal nodes repeat."""
         self.units: dict[Node, Unit] = {}
-        """Where parameters of one unit alone are behind a value, or constants, which."""
+        """Value -> the only unit whose parameters it depends on, besides constants."""
         self.compares = current().verify
         self.compared: set[Node] = set()
         self.inputs: list[Node] = []
@@ -166,7 +165,7 @@ class Emission:
             scope.sites = before
 
     def build(self, node: Node, strategy: Strategy) -> Node:
-        """A node of its inputs' parts."""
+        """Build a node from the parts of its inputs, in the placements that it wants."""
         unit = unit_behind(node, self.units)
         if unit is not ALONE:
             self.units[node] = unit
@@ -192,7 +191,7 @@ class Emission:
                 self.compared.add(x)
 
     def build_first(self, node: Node, strategy: Strategy, parts: tuple[Node, ...]) -> Node:
-        """A node whose strategy is met for the first time."""
+        """Build a node whose strategy was not met before."""
         make = partial(region_part, local=self.local) if node.op == "region" else self.local.build
         made = make(node, strategy, parts)
         if is_share(node) and strategy.rule == "boundary":
@@ -217,11 +216,11 @@ class Emission:
 
 
 ANY = Unit(-2)
-"""The unit of what depends on no input."""
+"""The unit of values that depend on no input."""
 
 
 def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
-    """The unit whose parameters alone are behind a value; of constants, any unit."""
+    """The only unit whose parameters a value depends on; ALONE if several, ANY if none."""
     if node.op == "from_local":
         return node.params["unit"]
     found = ANY
@@ -234,14 +233,14 @@ def unit_behind(node: Node, units: Mapping[Node, Unit]) -> Unit:
 
 
 def unit_of(x: Node, reader: Node | None, units: Mapping[Node, Unit]) -> Unit:
-    """The unit whose gradients, or whose parameters alone, a move serves."""
+    """The unit of the gradients, or of the parameters, that a move serves."""
     if reader is not None and reader.op == "to_local":
         return reader.params["unit"]
     return max(units.get(x, ALONE), ALONE)
 
 
 def computed(x: Node) -> Node:
-    """The node whose result a value shows: its lines are those of a transfer of it."""
+    """The node whose result a value shows by views, for the lines of its transfer."""
     while x.op in CARRIERS:
         (x,) = x.inputs
     return x

@@ -1,6 +1,6 @@
-"""Shares: what a sum over the rows of all ranks has of one rank's rows.
+"""Shares: the part of a sum over the rows of all ranks that one rank's rows make.
 
-A plain parameter inside of a module whose rows each rank gave has the gradient of its rank's own
+A plain parameter inside of a module whose rows each rank passed has the gradient of its rank's own
 loss, as PyTorch's ignored parameters do. Its sum is over the rank's rows alone, so it needs no tree
 over all rows, and no message.
 """
@@ -25,13 +25,13 @@ def is_share(node: Node) -> bool:
 
 
 def in_shares(graph: Graph, across: MeshAxis) -> set[Node]:
-    """The last folds of sums of which a rank takes its share, and the steps behind them."""
+    """The folds of sums of which a rank takes its share, with the nodes of their partial sums."""
     taken = [x for x in graph.nodes if is_share(x) and is_named(x, across)]
-    return {x for node in taken for x in behind(node.inputs[0])}
+    return {x for node in taken for x in nodes_of_sum(node.inputs[0])}
 
 
-def behind(x: Node) -> Iterator[Node]:
-    """A sum's last fold, the nodes from which its partial sums come, and their folds."""
+def nodes_of_sum(x: Node) -> Iterator[Node]:
+    """A sum's last fold, and the nodes through which its partial sums reach it."""
     waiting, seen = [x], {x}
     while waiting:
         x = waiting.pop()
@@ -44,18 +44,18 @@ def behind(x: Node) -> Iterator[Node]:
 
 
 def commutes_with_sum(x: Node) -> bool:
-    """Whether an operation of ranks' partial sums gives the partial sums of its result."""
+    """Whether an operation applied to partial sums gives the partial sums of its result."""
     if x.op == "reduce":
         return x.params["monoid"] == "add"
     return x.op in CARRIERS or (x.op == "map" and x.params["f"] in ("cast", "add"))
 
 
 def scaled_share(node: Node, part: Node, plan: Mapping[Node, Strategy], across: MeshAxis) -> Node:
-    """A rank's part of a sum as the gradient of its own mean; of a whole value, that value."""
+    """A rank's part of a sum, scaled to the gradient of its own mean; a whole value as it is."""
     (x,) = node.inputs
     if plan[x].share or plan[x].given == VARYING:
         return elementwise("mul", part, float(across.ranks))
-    if any(reads_part(step, plan) for step in behind(x)):
+    if any(reads_part(step, plan) for step in nodes_of_sum(x)):
         raise LayoutError(
             f"fully_shard: a gradient {x.shape} of a plain tensor is of the rows of all ranks "
             f"of {across.name!r}, and none has its own share. Use it outside of the module."

@@ -1,7 +1,7 @@
-"""Rewrites that keep every bit: over signed zeros, denormals, infinities and NaN.
+"""Rewrites that keep every bit, also of signed zeros, denormals, infinities and NaN.
 
-What looks harmless and is not (x + 0, x * 0, 1 / b * a, reassociation) is not here. Views that
-follow each other become one.
+Rewrites that look harmless but are not (x + 0, x * 0, 1 / b * a, reassociation) are left out.
+Consecutive views are merged.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ minimum, maximum = function("minimum"), function("maximum")
 
 
 def is_float(**found: Node) -> bool:
-    """Whether the rule meets floats."""
+    """Whether the operands of a rule are floats."""
     return next(iter(found.values())).dtype.is_floating_point
 
 
 def is_integer(**found: Node) -> bool:
-    """Whether the rule meets integers."""
+    """Whether the operands of a rule are integers."""
     return next(iter(found.values())).dtype.is_integer
 
 
@@ -49,11 +49,11 @@ LEAST_EXPONENT = {
     **{"float8_e4m3fn": 6, "float8_e5m2": 14, "float16": 14},
     **{"bfloat16": 126, "float32": 126, "float64": 1022},
 }
-"""Powers of two whose reciprocal is a normal number."""
+"""Dtype -> the bound of exponents of powers of two whose reciprocals are normal numbers."""
 
 
 def times_reciprocal(x: Node, C: Node) -> Node:
-    """x * (1 / C)."""
+    """Rewrite x / C to x * (1 / C)."""
     factor = constant(C.arena, 1.0 / C.params["value"], C.dtype)
     return x.arena.node("map", (x, factor), f="mul")
 
@@ -91,7 +91,7 @@ integers += x - (-y) >> x + y, is_integer
 ALL = (floats, every, integers)
 
 RULES_OF: dict[str, list[Rule]] = {}
-"""Scalar function -> the rules about it, in order."""
+"""Scalar function -> the rules for its calls, in order."""
 
 for _rule in (rule for rules in ALL for rule in rules):
     RULES_OF.setdefault(_rule.left.f, []).append(_rule)
@@ -117,7 +117,7 @@ def step(node: Node) -> Node | None:
 
 
 def cast_back(node: Node) -> Node | None:
-    """A cast to a wider dtype and back is nothing."""
+    """Remove a cast to a wider dtype and back; None if it is not such a cast."""
     (x,) = node.inputs
     if x.op != "map" or x.params["f"] != "cast":
         return None
@@ -142,7 +142,7 @@ WIDER = {
 
 
 def merge_permutes(node: Node) -> Node | None:
-    """permute of permute."""
+    """Merge two permutations into one; None if the operand is none."""
     (x,) = node.inputs
     if x.op != "permute":
         return None
@@ -150,7 +150,7 @@ def merge_permutes(node: Node) -> Node | None:
 
 
 def merge_reshapes(node: Node) -> Node | None:
-    """reshape of reshape, and reshape to the same."""
+    """Merge two reshapes into one, or remove one to the same shape; None if neither applies."""
     (x,) = node.inputs
     if x.shape == node.shape:
         return x
@@ -160,13 +160,13 @@ def merge_reshapes(node: Node) -> Node | None:
 
 
 def merge_expands(node: Node) -> Node | None:
-    """expand of expand."""
+    """Merge two broadcasts into one; None if the operand is none."""
     (x,) = node.inputs
     return node.arena.node("expand", x.inputs, shape=node.shape) if x.op == "expand" else None
 
 
 def open_detach(node: Node) -> Node:
-    """The removal of what stops gradients, once they have been taken."""
+    """Remove a detach, which has no effect once gradients have been taken."""
     return node.inputs[0]
 
 

@@ -1,12 +1,13 @@
-"""The order in which ranks start collectives, from the program's structure alone.
+"""Fix the order in which ranks start collectives, by the program's structure alone.
 
-Ranks whose rows differ in number run programs of one structure and of other sizes. Whatever times
-their calls by sizes would start transfers in an order of its own on each, so that is fixed here:
-a collective comes after the one before it. No value depends on it, and no size is read.
+Ranks with different numbers of rows run programs of the same structure with other sizes. A
+scheduler that weighs sizes would start transfers in a different order on each rank, so the order is
+fixed here: a collective follows the one before it. No value depends on it, and no size is read.
 
-An eager program's structure differs too: a rank that printed a value alone is given what others
-compute. No collective is behind such a value, since ranks meet for one at its call. So the order
-is made of what no rank can know before: collectives, and what is computed of their results.
+An eager program's structure differs too: a rank that has printed a value is given it, while others
+compute it. Such a value depends on no collective, since ranks communicate at the collective's call.
+So the order is made of nodes that no rank can already have: collectives, and values computed from
+their results.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ from gnomon.passes.strategies import CARRIERS
 __all__ = ["has_own_rows", "in_start_order"]
 
 AHEAD = 2
-"""Parameters are gathered so many products before the first that reads them."""
+"""The number of steps by which parameters are gathered before they are first read."""
 LONG = frozenset({"contract", "region", *MEETINGS})
-"""Operations that take a step of time; others take none."""
+"""Operations that count as a step of time; others take none."""
 
 
 def has_own_rows(graph: Graph, mesh: str | None = None) -> bool:
-    """Whether ranks each say for themselves how many rows they gave to a program.
+    """Whether a program has rows of which each rank says for itself how many it gave.
 
-    mesh: along this mesh axis; None: along any.
+    mesh: the mesh axis; None: any.
     """
     placed = (x.params["layout"] for x in graph if x.op == "place" and "own" in x.params)
     return any(mesh in (None, name) for layout in placed for name, _, _ in layout)
 
 
 def in_start_order(graph: Graph, ranks_differ: bool = False) -> Graph:
-    """The graph with each collective after the one that ranks start before it.
+    """The graph in which each collective waits for the one that ranks start before it.
 
-    ranks_differ: whether some ranks may know values that others compute in this program.
+    ranks_differ: whether some ranks may already have values that others compute in this program.
     """
     if sum(map(meets, graph.nodes)) < 2:
         return graph
@@ -64,7 +65,7 @@ def in_start_order(graph: Graph, ranks_differ: bool = False) -> Graph:
 
 
 def start_order(graph: Graph, ranks_differ: bool = False) -> list[Node]:
-    """The nodes in an order in which they can run: what meets others when nothing else is left."""
+    """The nodes in an order in which they can run; collectives run when nothing else can."""
     nodes = [node for node in graph.nodes if node.op != "input"]
     due = when_due(nodes, ranks_differ)
     place = {node: number for number, node in enumerate(nodes)}
@@ -89,16 +90,16 @@ def start_order(graph: Graph, ranks_differ: bool = False) -> list[Node]:
 
 
 def when_due(nodes: Sequence[Node], ranks_differ: bool) -> dict[Node, tuple[bool, int]]:
-    """For each node whether it meets others, and the step in which it should.
+    """For each node, whether it is a collective, and the step in which it should run.
 
-    A step is a product or a message: the longest chain of them before a node, where ranks differ
-    from its first message on. What is gathered of parameters alone is due shortly before its
-    first reader.
+    A step is a product or a message, and a node's step is the length of the longest chain of them
+    before it; where ranks differ, counted from the first message on. Gathers of parameters alone
+    are due shortly before their first reader.
     """
     counted = {*nodes} if not ranks_differ else behind_messages(nodes)
     due: dict[Node, int] = {}
     steps: dict[Node, int] = {}
-    """Node -> the time at which its result is there."""
+    """Node -> the step in which its result is ready."""
     gathered: dict[Node, Node] = {}
     """View of a unit's parameters -> the node that gathered them."""
     need: dict[Node, int] = {}
@@ -125,11 +126,11 @@ def behind_messages(nodes: Sequence[Node]) -> set[Node]:
 
 
 def is_prefetched(node: Node) -> bool:
-    """Whether a collective gathers the parameters of a unit, and may start early."""
+    """Whether a collective gathers the parameters of a unit, so that it may start early."""
     return node.op == "all_gather" and "unit" in node.params
 
 
 def meets(node: Node) -> bool:
-    """Whether ranks exchange messages for a node; a shift by 0 moves nothing."""
+    """Whether ranks exchange messages for a node; none do for a shift by 0."""
     p = node.params
     return node.op in MEETINGS and p["ranks"] > 1 and p.get("shift", 1) != 0

@@ -1,8 +1,9 @@
 """The correct ways to divide one node over ranks, derived from its signature.
 
-A parallel letter split: its output is split there. A folded letter split: every rank holds one node
-of the canonical tree, which is allowed where the cut falls between subtrees. A lookup in a split
-table finds each row on one rank. Which way is taken: shard.py. How a node is rebuilt: localize.py.
+A parallel letter is split: the output is split there. A folded letter is split: every rank holds
+one node of the canonical tree, which is allowed where the cut falls between subtrees. A lookup in a
+split table finds each row on one rank. shard.py chooses the strategy; localize.py rebuilds the
+node.
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.placements import REPLICATED, VARYING, Partial, Placement, Split
 from gnomon.ops.primitives import split_spec, summed
 from gnomon.ops.scalars import SCALARS
-from gnomon.passes.layout import MeshAxis, fits
+from gnomon.passes.layout import MeshAxis, can_be_split
 
 UNORDERED = frozenset({"max", "min", "and", "or"})
 """Folds whose result does not depend on their order."""
 CARRIERS = frozenset({"permute", "reshape", "slice", "detach"})
-"""Views that move what they are given: a sum of moved parts is the moved sum, to the bit."""
+"""Views that move elements, so that they commute with a sum to the bit."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """Placements wanted of the inputs, the placement they give, and how the node is rebuilt."""
+    """A strategy: placements wanted of the inputs, the placement of the result, how to rebuild."""
 
     wanted: tuple[Placement, ...]
     given: Placement
     rule: str = "letter"
-    """"letter": the same node on parts; "lookup", "rows": a table split where it is looked up;
-    "boundary": a part of this rank's is a part of a whole, or becomes one."""
+    """How the node is rebuilt: "letter": on parts; "lookup" or "rows": a table split along
+    positions; "boundary": a change between a rank's own part and the whole value."""
     own: bool = False
-    """Whether each rank folds the rows that it gave, which may be no subtree of all."""
+    """Whether each rank folds the rows that it gave, which need not be a subtree of all."""
     rows: int = 0
     """The number of rows that a pending sum adds, where each rank gave its own."""
     share: bool = False
-    """Whether what a rank has of a pending sum is of the rows that it gave."""
+    """Whether a rank's part of a pending sum is the sum of the rows that it gave."""
 
 
 def strategies(node: Node, across: MeshAxis) -> list[Strategy]:
-    """Every correct way to run a node, those that move least first."""
+    """Every correct strategy of a node, those that move least first."""
     if node.op in LAYOUTS and is_named(node, across):
         return [boundary(node, across)]
     count = len(node.inputs)
@@ -73,10 +74,10 @@ def boundary(node: Node, across: MeshAxis) -> Strategy:
 
 
 def legal(node: Node, strategy: Strategy, ranks: int) -> bool:
-    """Whether every part has the same size."""
+    """Whether a strategy gives all ranks parts of the same size."""
     inputs = zip(node.inputs, strategy.wanted, strict=True)
-    return fits(node.shape, strategy.given, ranks) and all(
-        fits(x.shape, w, ranks) for x, w in inputs
+    return can_be_split(node.shape, strategy.given, ranks) and all(
+        can_be_split(x.shape, w, ranks) for x, w in inputs
     )
 
 
@@ -88,7 +89,7 @@ def carrying(node: Node) -> Iterator[Strategy]:
 
 
 def by_letters(node: Node, across: MeshAxis) -> Iterator[Strategy]:
-    """One strategy per letter that may be split."""
+    """Yield a strategy for each letter that may be split."""
     signature = PRIMITIVES[node.op].signature(node)
     rows = (*signature.inputs, signature.output)
     for letter in dict.fromkeys(c for row in rows for c in row if c is not None):
@@ -143,7 +144,7 @@ def folded(node: Node) -> tuple[dict[str, int], list[str]]:
 
 
 def by_lookup(node: Node) -> Iterator[Strategy]:
-    """A table split along the letter that is looked up: each position is on one rank."""
+    """Yield the strategies that split a table along the letter that is looked up."""
     if node.op == "gather" and node.dtype is not bool_:
         table, _, out = split_spec(node.params["spec"])
         letter = next(c for c in table if c not in out)

@@ -1,8 +1,8 @@
-"""Results of choices and loops that nobody reads go, and inputs that their graphs do not read.
+"""Remove results of conditionals and loops that are not read, and inputs that they do not read.
 
-A value that a loop carries only for itself counts as unread, and one that every iteration gives as
-it took it is not carried. Elsewhere nothing is to be done: a graph holds no node that its outputs
-do not need.
+A value that a loop carries only for itself counts as unread, and one that every iteration returns
+unchanged is not carried. Other nodes need no trimming: a graph holds no node that its outputs do
+not need.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gnomon.passes.calls import results_by_call, shared
 
 @dataclass(frozen=True)
 class Kept:
-    """The rest of a trimmed call: places of its inputs and of its results, and its parameters."""
+    """A trimmed call: the numbers of its inputs and results that are left, and its parameters."""
 
     inputs: tuple[int, ...]
     results: tuple[int, ...]
     params: dict[str, Any]
     same: frozenset[int] = frozenset()
-    """Results that are the inputs at their places."""
+    """Numbers of results that equal the inputs of the same number."""
 
 
 def trim(graph: Graph) -> Graph:
-    """The graph without what nobody reads, graphs inside it included."""
+    """The graph without unread results of calls, in the graphs inside of it too."""
     calls = results_by_call(graph.nodes)
     if not calls:
         return graph
@@ -49,7 +49,7 @@ def trim(graph: Graph) -> Graph:
 
 
 def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -> Graph:
-    """The graph with what is left of each call."""
+    """The graph with its calls trimmed."""
     arena = Arena()
     known: dict[Node, Node] = {}
     for node in topological([*graph.inputs, *graph.outputs]):
@@ -64,7 +64,7 @@ def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -
 def rebuild(
     arena: Arena, node: Node, known: dict[Node, Node], kept: dict[tuple[Any, ...], Kept]
 ) -> Node:
-    """A node over new inputs; a trimmed call gives what is left of it."""
+    """A node over new inputs; a trimmed call in place of a call."""
     if node.op not in CONTROL:
         return arena.node(node.op, tuple(known[x] for x in node.inputs), **node.params)
     left = kept[call_of(node)]
@@ -76,7 +76,7 @@ def rebuild(
 
 
 def read_by(outputs: Iterable[Node]) -> set[Node]:
-    """The nodes from which these outputs are computed, the outputs among them."""
+    """The nodes on which these outputs depend, the outputs among them."""
     return set(topological(outputs))
 
 
@@ -86,7 +86,7 @@ def subgraph(graph: Graph, inputs: Sequence[int], outputs: Sequence[int]) -> Gra
 
 
 def trimmed_choice(node: Node, results: list[int]) -> Kept:
-    """A branch that computes these results alone."""
+    """A conditional trimmed to these results."""
     graphs = [node.params[name] for name in ("then", "other")]
     reads = [read_by(graph.outputs[k] for k in results) for graph in graphs]
     pairs = enumerate(zip(*(graph.inputs for graph in graphs), strict=True))
@@ -96,7 +96,7 @@ def trimmed_choice(node: Node, results: list[int]) -> Kept:
 
 
 def carried_for(node: Node, results: Iterable[int], others: Iterable[Node]) -> list[int]:
-    """The carried values that a loop must keep to give these results and these other outputs."""
+    """The carried values that a loop needs for these results and these other outputs."""
     body, count = node.params["body"], node.params["carried"]
     others, live, before = list(others), set(results), None
     while live != before:
@@ -114,13 +114,13 @@ def test_reads(node: Node, k: int) -> bool:
 
 
 def unchanged(node: Node, live: Iterable[int]) -> list[int]:
-    """The carried values, of those in `live`, that the body returns as they came."""
+    """The carried values among `live` that the body returns unchanged."""
     body = node.params["body"]
     return [k for k in live if body.outputs[k] is body.inputs[k]]
 
 
 def trimmed_while(node: Node, results: list[int]) -> Kept:
-    """A while loop that computes these results alone."""
+    """A while loop trimmed to these results."""
     body, count = node.params["body"], node.params["carried"]
     live = carried_for(node, results, ())
     same = unchanged(node, live)
@@ -136,7 +136,7 @@ def trimmed_while(node: Node, results: list[int]) -> Kept:
 
 
 def trimmed_scan(node: Node, results: list[int]) -> Kept:
-    """A loop over slices that computes these results alone."""
+    """A loop over slices trimmed to these results."""
     p, body = node.params, node.params["body"]
     carried, end = p["carried"], p["carried"] + p["sliced"]
     rows = [k for k in results if k >= carried]
@@ -155,7 +155,7 @@ def trimmed_scan(node: Node, results: list[int]) -> Kept:
 
 
 def trimmed_fold(node: Node, results: list[int]) -> Kept:
-    """A loop over two slices with these results."""
+    """A folding loop over two slices trimmed to these results."""
     p, body = node.params, node.params["body"]
     reads = read_by(body.outputs[k] for k in results)
     inputs = [k for k, x in enumerate(body.inputs) if x in reads]
@@ -171,4 +171,4 @@ TRIMMED: dict[str, Callable[[Node, list[int]], Kept]] = {
     "scan_over": trimmed_scan,
     "fold_over": trimmed_fold,
 }
-"""Primitive -> what is left of a call of which these results are read."""
+"""Primitive -> the function that trims its call to the results that are read."""

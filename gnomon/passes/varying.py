@@ -1,11 +1,11 @@
-"""Values that vary over a mesh axis: each rank has its own, and no rank may compute another's.
+"""Values that vary over a mesh axis: each rank has a value of its own.
 
 Plain inputs of a rank's program vary, and so does the part that a rank takes of a value over a
-mesh. Constants are alike on all ranks; collectives give what is alike. What is made of a varying
-value varies, and each rank computes it whole. Where it meets what is split, and the result can be
-split with that, each rank takes the stretch of its own value, which counts as replicated at this
-one node; nothing is divided for its sake. A product that folds an axis of both is no such node:
-what is split is gathered, and each rank folds it with its own value.
+mesh. Constants and results of collectives are the same on all ranks. A value computed from a
+varying value varies, and each rank computes it whole. Where it meets a split value, and the result
+can be split like that, each rank takes the stretch of its own value, which counts as replicated at
+this one node; nothing is divided for its sake. A product that folds a shared axis is an exception:
+the split value is gathered, and each rank folds it with its own value.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def varies(node: Node, given: Sequence[Placement], across: MeshAxis) -> bool:
 
 
 def ends_varying(node: Node, across: MeshAxis) -> bool:
-    """Whether a node is a collective of the program's author, over this mesh axis or any group."""
+    """Whether a node is a collective of the program itself, not one along the other mesh axes."""
     return node.op in MEETINGS and node.params["mesh"] not in across.beside
 
 
 def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
-    """Whether a node that changes only "varying" or only "split" inputs has another one here."""
+    """Whether a node changes only "varying" or only "split" inputs, and its input is another."""
     only = node.params.get("only")
     if only == "split":
         return not isinstance(given[0], Split)
@@ -49,7 +49,7 @@ def is_left_alone(node: Node, given: Sequence[Placement]) -> bool:
 def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
     """Whether a strategy gives parts because an input is in parts already.
 
-    Parts into which it would move or reduce an input first only save work.
+    Parts that need inputs to be moved or reduced first do not count: they only save work.
     """
     pairs = zip(given, strategy.wanted, strict=True)
     return isinstance(strategy.given, Split) and any(
@@ -58,10 +58,11 @@ def is_divided(strategy: Strategy, given: Sequence[Placement]) -> bool:
 
 
 def usable(every: Sequence[Strategy], given: Sequence[Placement]) -> Sequence[Strategy]:
-    """The strategies that are left for a choice by cost: all of them where no operand varies.
+    """The strategies among which cost may choose: all of them if no operand varies.
 
-    Where one does, whether the result is split changes its value, and cost has no say in that: it
-    is split wherever what a layout splits can stay in place, and whole on each rank elsewhere.
+    If an operand varies, the result's value depends on whether it is split, so cost has no
+    influence: it is split wherever the values that a layout splits can stay in place, and whole on
+    each rank elsewhere.
     """
     if VARYING not in given or [s.rule for s in every] == ["boundary"]:
         return every
@@ -90,7 +91,7 @@ def moves_no_split(strategy: Strategy, given: Sequence[Placement]) -> bool:
 
 
 def check_varying(plan: Mapping[Node, Strategy], across: MeshAxis) -> None:
-    """Check that no value counts as alike on all ranks that is made of what varies."""
+    """Check that no value made of varying ones counts as equal on all ranks."""
     for node, strategy in plan.items():
         if not node.inputs or (node.op in LAYOUTS and is_named(node, across)):
             continue

@@ -1,9 +1,9 @@
-"""Rows that ranks do not share equally: they are cut into leaves, and each rank computes several.
+"""Divide rows that ranks cannot share equally: each rank computes several virtual ranks.
 
 The program is divided over as many virtual ranks as the rows have leaves (decision 0052). A rank
-then computes its share of them, one after the other; the last rank may have fewer, and computes the
-last leaf again, of which nothing is read. What it sends of a sum are the nodes of the subtrees that
-every rank's share consists of.
+computes its share of them, one after the other; the last rank may have fewer, and computes the last
+leaf again without using it. For a sum it sends the nodes of the subtrees that every rank's share
+consists of.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ __all__ = ["shares_of", "virtual_ranks"]
 
 
 def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
-    """The equal shares of rows along a mesh axis: one for each rank, or else for each leaf.
+    """The number of equal shares of rows along a mesh axis: one per rank, or one per leaf.
 
-    ordered: whether sums keep their order; without one, ranks share whatever they divide.
+    ordered: whether sums keep their order; if not, ranks need only divide the rows, not their
+    leaves.
     """
     rows: set[int] = set()
     for x in graph:
@@ -57,18 +58,18 @@ def shares_of(graph: Graph, mesh: str, ranks: int, ordered: bool = True) -> int:
 
 
 def virtual_ranks(graph: Graph, mesh: str, virtual: int, ranks: int) -> Graph:
-    """One rank's program, from a program of so many virtual ranks."""
+    """Turn a program of a number of virtual ranks into one rank's program."""
     return VirtualRanks(graph, mesh, virtual, ranks).run()
 
 
 class VirtualRanks:
-    """A program being rebuilt, in which each node has an image for each virtual rank of a share."""
+    """Rebuilder of a program, where each node has an image for each virtual rank of a rank."""
 
     def __init__(self, graph: Graph, mesh: str, virtual: int, ranks: int) -> None:
         self.graph, self.mesh, self.virtual, self.ranks = graph, mesh, virtual, ranks
         self.arena = Arena()
         self.share = -(-virtual // ranks)
-        """The number of virtual ranks of a rank."""
+        """The number of virtual ranks per rank."""
         self.images: dict[Node, list[Node]] = {}
 
     def run(self) -> Graph:
@@ -93,11 +94,11 @@ class VirtualRanks:
 
     @property
     def each(self) -> range:
-        """The virtual ranks of a share."""
+        """The numbers of a rank's virtual ranks, from 0."""
         return range(self.share)
 
     def number(self, rank: Node, k: int) -> Node:
-        """The number of the k-th virtual rank of a rank; the last one's where there are fewer."""
+        """The number of a rank's k-th virtual rank; the last one's if the rank has fewer."""
         number = elementwise("add", elementwise("mul", rank, self.share), k)
         return elementwise("minimum", number, self.virtual - 1)
 
@@ -125,7 +126,7 @@ class VirtualRanks:
         return [self.stretch(whole, p["axis"], k) for k in self.each]
 
     def folded(self, parts: Sequence[Node], monoid: str, ordered: bool) -> Node:
-        """The fold over all virtual ranks; those of this rank are folded before the message."""
+        """The fold over all virtual ranks, of which each rank folds its own before the message."""
         size = self.share & -self.share
         nodes = [tree(parts[k : k + size], monoid) for k in range(0, self.share, size)]
         return fold_slices(self.gathered(nodes, self.virtual // size), monoid, ordered)
@@ -150,7 +151,7 @@ class VirtualRanks:
 
 
 def tree(parts: Sequence[Node], monoid: str) -> Node:
-    """The perfect binary tree over parts, older + newer."""
+    """Fold parts by a perfect binary tree, older with newer ones."""
     level = list(parts)
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=True)

@@ -1,8 +1,8 @@
-"""Sums leave in their accumulator's dtype and are rounded by a cast of their own.
+"""Give sums in their accumulator's dtype, and round them by a separate cast.
 
-Kernels round once, after the last addition, so this changes no bit; what it gives is a place,
-between sum and rounding, where ranks can add their parts. Of a region it is the same: its results
-that end in a rounded sum are rounded outside.
+Kernels round once, after the last addition, so this changes no bit; it creates a point between sum
+and rounding at which ranks can add their parts. Results of a region that end in a rounded sum are
+rounded outside of it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from gnomon.ir.rewrite import remade
 
 
 def widen(graph: Graph) -> Graph:
-    """The graph with no sum narrower than its accumulator."""
+    """The graph whose sums have their accumulator's dtype, and are cast afterwards."""
     if not any(is_narrow_sum(node) for node in graph):
         return graph
     return remade(graph, rebuild)
 
 
 def is_narrow_sum(node: Node) -> bool:
-    """Whether a node sums floats and rounds to less than it sums in."""
+    """Whether a node sums floats and rounds to a narrower dtype than it sums in."""
     if node.op == "region":
         return is_rounded(node.params["body"].outputs[node.params["index"]])
     return is_sum(node) and node.dtype is not accumulator(node.dtype)
 
 
 def is_sum(node: Node) -> bool:
-    """Whether a node sums floats."""
+    """Whether a node sums floats: a contract, or a reduction by addition."""
     sums = node.op == "contract" or (node.op == "reduce" and node.params["monoid"] == "add")
     return sums and node.dtype.is_floating_point
 

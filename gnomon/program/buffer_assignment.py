@@ -85,7 +85,7 @@ def inherited(
 
 
 def overlays(parts: Sequence[Kernel | ControlCall]) -> Iterator[tuple[int, Node, Node]]:
-    """For each step, the values that may overwrite an operand of the call without later readers."""
+    """Steps, each with a result and the operand that it may overwrite if no later call reads it."""
     for step, part in enumerate(parts if current().allows("overlay") else ()):
         if not isinstance(part, Kernel) or part.homes:
             continue

@@ -83,7 +83,7 @@ class KernelBuilder:
 
     @cached_property
     def described(self) -> dict[Hashable, dict[Sequence[int], None]]:
-        """The number of calls by outline."""
+        """The numbers of the calls so far, by name and outline; empty at first."""
         return {}
 
     @cached_property
@@ -190,7 +190,7 @@ class KernelBuilder:
         return OPAQUE[node.op](node, machine)
 
     def _reads_sizes(self, call: OpaqueCall) -> bool:
-        """Whether a call takes sizes as runtime arguments, if they vary in calls."""
+        """Whether a call's code takes sizes as runtime arguments: they vary, or calls are alike."""
         if self.context.sizes_vary or not current().allows("share"):
             return self.context.sizes_vary
         taken = dissected(call.spec)
@@ -240,7 +240,7 @@ def part_of(elements: int, domain: int, flops: int) -> int:
 
 
 def are_near(numbers: Sequence[int], others: Sequence[int]) -> bool:
-    """Whether two lists of numbers differ in at most a few entries."""
+    """Whether two lists of numbers differ, and in at most a few entries."""
     return 0 < sum(map(ne, numbers, others)) <= FEW
 
 

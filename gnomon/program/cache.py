@@ -56,7 +56,7 @@ def save_anew(old: str, new: str, settings: Settings) -> None:
 
 
 def saved(key: str, context: CompileContext) -> tuple[SavedProgram, Handles] | None:
-    """A plan from disk, and the handles of its kernels."""
+    """A plan from disk, and the handles of its kernels; None if one of them is missing."""
     folder = shelf(context.settings)
     content = None if folder is None else folder.load(key)
     if content is None:

@@ -72,7 +72,7 @@ def transfer(node: Node) -> Kernel:
 
 
 def rows_of(node: Node) -> RowsSpec:
-    """The fold that a transfer applies to what it receives, if any."""
+    """The fold that a transfer of kind fold_ranks applies to what it receives."""
     p = node.params
     return RowsSpec(p["monoid"], node.dtype, p["ranks"], p["leaves"])
 
@@ -125,7 +125,7 @@ def in_two(parts: Sequence[Kernel | ControlCall]) -> list[Kernel | ControlCall]:
 
 
 def numbers_inside(part: Kernel | ControlCall) -> list[int]:
-    """The number after those of all transfers inside a conditional or a loop."""
+    """The number after that of each transfer in a conditional or a loop; empty for a kernel."""
     if isinstance(part, Kernel):
         return []
     return [k.numbers[FIRST] + requests(k) for k in part.kernels() if is_transfer(k)]

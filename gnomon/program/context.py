@@ -63,7 +63,7 @@ class CompileContext:
 
     @property
     def may_vary(self) -> bool:
-        """Whether a program may serve several sizes: not if candidates are measured."""
+        """Whether a program may serve several sizes: not if it is measured or interpreted."""
         asked = self.settings.dynamic_sizes if self.dynamic is None else self.dynamic
         return asked and not (self.seconds or self.backend.interprets)
 

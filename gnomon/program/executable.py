@@ -257,7 +257,7 @@ class Executable:
 
     @property
     def title(self) -> str:
-        """The program's name: the operation and the first source lines."""
+        """The program's name: the operation, and a digest of its source, settings and lines."""
         if self._digest is None:
             asked = f"{self._settings.of_programs()} {self.lines}"
             self._digest = digest(self.source.key, asked)[:12]

@@ -1,4 +1,4 @@
-"""Access through views: the element that a node reads below them, as an index in its own ranges."""
+"""Access through views: the index, in a node's loops, of each element that it reads below them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gnomon.schedule.lower import Index, Lowering
 
 
 def domain_of(node: Node) -> Shape:
-    """The loops of a node: its own axes; a fold in lanes runs over those of its input."""
+    """The sizes of a node's loops: its own shape; for a fold in lanes, the shape of its input."""
     return node.inputs[0].shape if node.op == "reduce" and node.params["lanes"] else node.shape
 
 
@@ -29,11 +29,11 @@ def ranges_for(arena: Arena, shape: Sequence[int], stem: str = "r") -> Index:
 
 
 _readings: dict[tuple[Any, ...], list[tuple[int, bool, bool, bool]]] = memo({})
-"""Readings by what they depend on, with the numbers of the nodes that are read."""
+"""Cache of readings by the key that `below` gives, with nodes by their numbers in it."""
 
 
 def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
-    """The readings of a node, below views and transparent nodes; found once for equal layers."""
+    """The nodes that a node reads below views and transparent nodes; cached for equal layers."""
     rows, places = below(node, transparent)
     if rows not in _readings:
         made = readings_of(node, transparent)
@@ -45,7 +45,7 @@ def readings(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
 def below(
     node: Node, transparent: Callable[[Node], bool]
 ) -> tuple[tuple[Any, ...], dict[Node, int]]:
-    """A key of the readings of a node: a row for each node down to the buffers that it reads."""
+    """A key of the readings of a node, and the number in it of each node down to stored ones."""
     rows: list[tuple[Any, ...]] = []
     places: dict[Node, int] = {}
 
@@ -62,7 +62,7 @@ def below(
 
 
 def readings_of(node: Node, transparent: Callable[[Node], bool]) -> list[Reading]:
-    """The readings of a node, in terms of its own loops."""
+    """The readings of a node, found by lowering it over its loops."""
     arena, shape = Arena(), domain_of(node)
     found: list[Reading] = []
     index = ranges_for(arena, shape)
@@ -89,7 +89,7 @@ def readings_of(node: Node, transparent: Callable[[Node], bool]) -> list[Reading
 
 
 def turning(arena: Arena, node: Node, index: Index) -> dict[Node, Node]:
-    """The range of a node's own fold."""
+    """The loop range of the axis that a reduction folds; empty for other nodes."""
     if node.op != "reduce":
         return {}
     axis: int = node.params["axis"]
@@ -108,11 +108,11 @@ class Strided:
 
 
 _strides: dict[tuple[Any, ...], tuple[int, tuple[int, ...]] | None] = memo({})
-"""Offset and strides by the steps of a chain of views, since equal layers have equal chains."""
+"""Cache of offsets and strides by the steps of a chain of views, which equal layers share."""
 
 
 def strided(view: Node) -> Strided | None:
-    """The strides by which a chain of views reads one node, when that is by strides alone."""
+    """The node that a chain of views reads by strides, with these; None if it reads otherwise."""
     steps: list[int] = []
     node = view
     # a pad below other views is what is stored: they read it by strides

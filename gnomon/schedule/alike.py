@@ -1,8 +1,8 @@
-"""Kernels that are alike but for what they read and where, as one kernel with a range more.
+"""Merge kernels that differ only in buffers and offsets into one kernel with one more range.
 
-The parts of a join, or of the gradients of slices that a loop over time took, are such: part k
-reads buffers of its own and stands k rows further. As one kernel they are one code, whose text does
-not grow with their number.
+Examples are the parts of a join, or of the gradients of slices in a loop over time: part k reads
+its own buffers and works k rows further. Merged into one kernel they share one code, whose length
+does not grow with the number of parts.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gnomon.schedule.kernel import LoopKernel, Store
 __all__ = ["KernelPart", "runs_of"]
 
 BufferKey = tuple[str, int]
-"""A load or a store by its number, or an affine scalar."""
+"""The key of an index in a kernel: "load", "store" or "affine", and a number."""
 
 
 @dataclass(frozen=True)
 class KernelPart:
-    """A kernel, the nodes behind its buffers, and how many elements of how many it computes."""
+    """A kernel, the nodes of its buffers, the elements that it computes, and the domain's."""
 
     kernel: LoopKernel
     buffers: tuple[Node, ...]
@@ -41,7 +41,7 @@ class KernelPart:
 
 
 class KernelForm:
-    """A kernel taken apart: what alike kernels have in common, and the offsets of its indices."""
+    """A kernel's structure, which alike kernels have in common, and the offsets of its indices."""
 
     def __init__(self, kernel: LoopKernel) -> None:
         roots = [x for s in kernel.stores for x in (*split(s.place)[0], s.value)]
@@ -57,7 +57,7 @@ class KernelForm:
         self.key = (rows, stores, len(kernel.rows), dtypes, kernel.flat)
 
     def _row(self, k: int, node: Node) -> Iterator[Hashable]:
-        """The parameters of a node that are no offset."""
+        """The row of a node in the form's key: operation, operands, parameters, but no offsets."""
         yield node.op
         if node.op == "affine":
             yield self._terms(("affine", k), node)
@@ -70,20 +70,20 @@ class KernelForm:
             yield divisor_of(node)
 
     def _terms(self, where: BufferKey, index: Node) -> Hashable:
-        """The terms of an index; its offset is kept apart."""
+        """The terms of an index, for the form's key; the offset is recorded separately."""
         terms, self.offsets[where] = split(index)
         return tuple((self.place[atom], coef) for atom, coef in terms.items())
 
 
 class AlikeRun:
-    """Parts that are alike, one after the other."""
+    """A run of consecutive parts whose kernels differ only in buffers and offsets."""
 
     def __init__(self, part: KernelPart, form: KernelForm) -> None:
         self.parts, self.form = [part], form
         self.steps: dict[BufferKey, int] = {}
 
     def takes(self, part: KernelPart, form: KernelForm) -> bool:
-        """Whether a part continues the run."""
+        """Add a part to the run if it continues it; returns whether it does."""
         if form.key != self.form.key:
             return False
         steps = {k: form.offsets[k] - first for k, first in self.form.offsets.items()}
@@ -95,7 +95,7 @@ class AlikeRun:
         return True
 
     def merged(self) -> list[KernelPart]:
-        """Merge the parts into one kernel, unless it would take a buffer twice."""
+        """The parts merged into one kernel; as they are if one would take a buffer twice."""
         first, columns = self.parts[0], zip(*(p.buffers for p in self.parts), strict=True)
         groups = [xs if len(set(xs)) > 1 else xs[:1] for xs in columns]
         buffers = tuple(x for xs in groups for x in xs)
@@ -105,7 +105,7 @@ class AlikeRun:
         return [KernelPart(kernel, buffers, sum(p.elements for p in self.parts), first.domain)]
 
     def _kernel(self, kernel: LoopKernel, counts: Sequence[int]) -> LoopKernel:
-        """The kernel of the first part for all of them."""
+        """The kernel of the first part, extended by a range over all parts."""
         arena = Arena()
         which = loop_range(arena, len(self.parts), "part")
         made: dict[Node, Node] = {}
@@ -157,7 +157,7 @@ def operands(node: Node) -> Sequence[Node]:
 
 
 def ordered(roots: Iterable[Node]) -> list[Node]:
-    """Every scalar behind the roots, operands first."""
+    """All scalars on which the roots depend, operands first."""
     found: dict[Node, None] = {}
     stack = [(x, False) for x in reversed([*roots])]
     while stack:

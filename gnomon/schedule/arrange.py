@@ -1,9 +1,9 @@
-"""The order in which kernels run: little memory alive at a time, few waits.
+"""Order kernels for a low peak of memory and few barriers.
 
-Kernels are taken one by one from those whose operands are there. What frees memory comes first, so
-that a weight's gradient is summed while what it is made of is at hand; then what needs no barrier;
-then what the program names first. An order that needs more memory than the program's own is not
-taken. No value depends on any of this.
+Kernels are chosen one by one among those whose operands are ready. A kernel that frees memory comes
+first, so that a weight's gradient is summed while its operands are in cache; then one that needs no
+barrier; then the one that the program names first. An order that needs more memory than the
+program's own is rejected. No value depends on the order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from operator import itemgetter
 from gnomon.schedule.memory import LiveInterval, liveness_bound
 
 SLACK = 256
-"""Bytes are not worth a barrier when they are less than this part of the most alive at a time."""
+"""Freeing less than the peak of memory divided by this is not worth a barrier."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class KernelWork:
 
 
 BufferBytes = Mapping[Hashable, int]
-"""Bytes of the values that live between kernels; inputs and results count nothing."""
+"""Value -> its bytes between kernels; inputs and results are left out."""
 
 
 def arranged(works: Sequence[KernelWork], sizes: BufferBytes) -> list[int]:
-    """The kernels' numbers in the order in which they should run.
+    """The kernels' numbers in an order with a low peak of memory and few barriers.
 
     >>> works = [
     ...     KernelWork(("a",), ()),
@@ -53,7 +53,7 @@ def arranged(works: Sequence[KernelWork], sizes: BufferBytes) -> list[int]:
 
 
 def peak(works: Sequence[KernelWork], sizes: BufferBytes, order: Sequence[int]) -> int:
-    """The most bytes alive during a kernel."""
+    """The most bytes alive during one kernel, if kernels run in this order."""
     first: dict[Hashable, int] = {}
     last: dict[Hashable, int] = {}
     for step, k in enumerate(order):
@@ -65,7 +65,7 @@ def peak(works: Sequence[KernelWork], sizes: BufferBytes, order: Sequence[int]) 
 
 
 def stages(works: Sequence[KernelWork]) -> list[int]:
-    """The stage of each kernel: those of one stage read nothing that another of it makes.
+    """The stage of each kernel: kernels of one stage do not read each other's results.
 
     >>> stages([KernelWork(("a",), ()), KernelWork(("b",), ()), KernelWork((), ("a",))])
     [0, 0, 1]
@@ -81,7 +81,7 @@ def stages(works: Sequence[KernelWork]) -> list[int]:
 
 
 class Arrangement:
-    """Picks kernels one after the other."""
+    """Scheduler that picks kernels one after another."""
 
     def __init__(
         self, works: Sequence[KernelWork], sizes: BufferBytes, slack: int, late: bool
@@ -107,9 +107,10 @@ class Arrangement:
         self.fresh: set[int] = set()
         """Kernels that ran since the last barrier."""
         self.now: list[tuple[bool, int]] = []
-        """Kernels that need no barrier, best first; some more than once."""
+        """Heap of ready kernels that need no barrier, best first; a kernel may occur more than
+        once."""
         self.later: list[tuple[bool, int]] = []
-        """Those that need one."""
+        """Heap of ready kernels that need a barrier first."""
 
     def _delay(self) -> None:
         """Delay a kernel with a single reader until all else that the reader needs is computed.
@@ -125,7 +126,7 @@ class Arrangement:
                 self.feeds[maker].append(k)
 
     def _adds(self, k: int) -> bool:
-        """Whether a kernel makes more than it reads."""
+        """Whether a kernel writes more bytes than it reads."""
         made, read = (
             sum(self.sizes.get(v, 0) for v in values)
             for values in (self.works[k].writes, self.works[k].reads)
@@ -133,7 +134,7 @@ class Arrangement:
         return made > read
 
     def order(self) -> list[int]:
-        """All kernels."""
+        """The numbers of all kernels, in the chosen order."""
         for k, needs in enumerate(self.needs):
             if not needs:
                 self._offer(k)
@@ -144,7 +145,7 @@ class Arrangement:
         return found
 
     def _next(self) -> int:
-        """The kernel to run; one that frees much is worth a barrier."""
+        """Choose the next kernel; one that frees much memory is worth a barrier."""
         self._clean(self.now)
         self._clean(self.later)
         frees = bool(self.later) and not self.later[0][0]
@@ -154,19 +155,19 @@ class Arrangement:
         return heappop(self.now)[1]
 
     def _clean(self, heap: list[tuple[bool, int]]) -> None:
-        """Drop what has run from the front of a heap."""
+        """Remove kernels that have run from the front of a heap."""
         while heap and heap[0][1] in self.done:
             heappop(heap)
 
     def _wait(self) -> None:
-        """A barrier: all that could run needs no other."""
+        """Add a barrier: kernels that had to wait for one may run now."""
         self.fresh.clear()
         for entry in self.later:
             heappush(self.now, entry)
         self.later.clear()
 
     def _offer(self, k: int) -> None:
-        """Put a kernel where it is looked for, at its present worth."""
+        """Queue a kernel that may run, now or after the next barrier; those that free go first."""
         entry = (self._grows(k), k)
         if not self.fresh.isdisjoint(self.needs[k]):
             heappush(self.later, entry)
@@ -174,14 +175,14 @@ class Arrangement:
             heappush(self.now, entry)
 
     def _grows(self, k: int) -> bool:
-        """Whether a kernel does not leave much less alive than there was before."""
+        """Whether a kernel does not free clearly more memory than it takes."""
         work = self.works[k]
         made = sum(self.sizes.get(v, 0) for v in work.writes if self.readers.get(v))
         freed = sum(self.sizes.get(v, 0) for v in set(work.reads) if len(self.readers[v]) == 1)
         return freed - made <= self.slack
 
     def _finish(self, k: int) -> None:
-        """Record that a kernel has run; who becomes possible, or better, is offered."""
+        """Record that a kernel has run, and queue kernels that may run now, or free more now."""
         self.done.add(k)
         self.fresh.add(k)
         for value in set(self.works[k].reads):

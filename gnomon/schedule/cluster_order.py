@@ -1,7 +1,7 @@
-"""An order in which clusters could run, kept while nodes join them.
+"""A topological order of clusters, updated while nodes join them.
 
-With it, whether one cluster runs after another is asked of those between the two alone: programs of
-many layers have thousands before them.
+With a maintained order, a search whether one cluster runs after another visits only the clusters
+between the two; programs of many layers have thousands of others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["ClusterOrder"]
 
 
 class ClusterOrder:
-    """Clusters, each after those that it needs; the first ones are given in such an order."""
+    """A topological order of clusters; the first ones are given in such an order."""
 
     def __init__(self, clusters: Iterable[Cluster] = ()) -> None:
         self.clusters: list[Cluster] = []
@@ -24,12 +24,12 @@ class ClusterOrder:
             self.open(cluster)
 
     def open(self, cluster: Cluster) -> None:
-        """A new cluster, which nothing needs yet: the last one."""
+        """Append a new cluster, which nothing needs yet."""
         self.place[cluster] = len(self.clusters)
         self.clusters.append(cluster)
 
     def need(self, cluster: Cluster, needed: Cluster) -> None:
-        """Order a cluster after another one, which must not depend on it."""
+        """Add a dependence and update the order; the needed cluster must not depend on it."""
         cluster.needs.add(needed)
         start, end = self.place[cluster], self.place[needed]
         if end < start:
@@ -42,7 +42,7 @@ class ClusterOrder:
         self.place.update(zip(between, range(start, end + 1), strict=True))
 
     def waits_for(self, clusters: Iterable[Cluster], other: Cluster) -> bool:
-        """Whether one of some clusters, the other aside, runs after the other."""
+        """Whether one of some clusters, `other` itself excluded, depends on `other`."""
         least = self.place[other]
         ways: list[int] = []
         found: set[Cluster] = set()

@@ -1,8 +1,8 @@
-"""Greedy clustering: the nodes of a graph, in order, that one kernel can compute row by row.
+"""Greedy clustering: assign each node of a graph, in order, to a kernel that computes row by row.
 
 A cluster runs row by row: its members are values per element or per row of one domain (rows,
-inner). Cheap nodes that read little belong to no cluster: whoever needs them recomputes them.
-Fusion is not storing, and never changes a bit.
+inner). Cheap nodes that read little belong to no cluster: each reader recomputes them. Being fused
+does not decide whether a value is stored, and never changes a bit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from gnomon.schedule.nested import factors, plain, stored_operands, whole_below
 from gnomon.schedule.placed import Placed
 
 OPAQUE = frozenset({"contract", "scan", "sort", "scatter", "region", "external", *TRANSFERS})
-"""Operations that have a kernel of their own."""
+"""Operations that have a hand-written kernel."""
 LEAVES = frozenset({"input", "const", "iota"})
 FREE_OPS = 12
-"""A node is rematerialized, not stored, when it costs no more scalar functions than this ..."""
+"""The most scalar functions that a node may cost to be rematerialized, not stored."""
 FREE_READS = 1
-"""... and reads no more tensors of its own size than this."""
+"""The most tensors of its own size that a node may read to be rematerialized."""
 FREE_PARTS = 2
-"""Nor is a join of more parts that several read: each would be cut into as many kernels."""
+"""The most parts of a join that several readers may recompute: each is cut into as many kernels."""
 
 
 def is_gathered(x: Node) -> bool:
@@ -53,7 +53,7 @@ def is_gathered(x: Node) -> bool:
 
 
 class Clustering(Placed):
-    """The clusters of a graph as its nodes come: each joins what it reads, if that is legal."""
+    """Builder of clusters, node by node: each joins a cluster that it reads, if that is legal."""
 
     def __init__(self, graph: Graph, fuse: bool = True) -> None:
         super().__init__(graph)
@@ -64,14 +64,15 @@ class Clustering(Placed):
         self.required |= {x for x in graph.nodes if x.op == "gather" and is_gathered(x.inputs[0])}
         self.free: dict[Node, tuple[int, bool]] = {}
         self.parts: dict[Node, int] = {}
-        """How many padded tensors a value chooses from, joins that are not stored seen through."""
+        """Value -> number of padded tensors that it chooses from, through joins that are not
+        stored."""
         self.depth: dict[Node, int] = {}
-        """How many values deep a node is: above what is stored, or among its cluster's members."""
+        """Value -> number of nodes computed in a chain up to it, in its cluster or recomputed."""
         self.calls: dict[object, Cluster] = {}
-        """Results of one call of a claimed region are computed together."""
+        """Call of a claimed region -> the cluster that computes all of its results."""
         self.order = ClusterOrder()
         self.chains: dict[object, dict[int, Cluster]] = {}
-        """The clusters that chains opened, numbered, by their shapes and each tensor they read."""
+        """(Chain key, tensor read) -> the clusters that such chains opened, by number."""
         for node in graph.nodes:
             if node.op not in LEAVES or node in self.required:
                 self._place(node)
@@ -106,11 +107,11 @@ class Clustering(Placed):
             self._open(node, Cluster(prod(domain[:-1]), inner))
 
     def _transparent(self, x: Node) -> bool:
-        """Whether x is inlined into its readers."""
+        """Whether a node is inlined into its readers."""
         return x not in self.home and (is_index(x) or x in self.free or x.op == "iota")
 
     def _is_free(self, node: Node) -> bool:
-        """Whether a node is cheaper to recompute than to keep."""
+        """Whether a node is cheaper to recompute than to store; if so, its cost is recorded."""
         if node.op != "map":
             return False
         scalar = SCALARS[node.params["f"]]
@@ -149,13 +150,13 @@ class Clustering(Placed):
         )
 
     def _feeds_a_chain(self, node: Node) -> bool:
-        """Whether a reader folds it in a chain, element by element: then it need not be stored."""
+        """Whether a reader folds a node in a chain, element by element: no store is needed then."""
         return self.fuse and any(
             user.op == "reduce" and not user.params["lanes"] for user in self.above.get(node, ())
         )
 
     def _is_padded(self, node: Node) -> bool:
-        """Whether its only reader, behind views, is a pad: fused there, it is computed once."""
+        """Whether a node's only reader behind views is a pad: fused there, it is computed once."""
         readers = self.above.get(node, ())
         while self.fuse and len(readers) == 1 and is_index(readers[0]):
             if readers[0].op == "pad":
@@ -182,7 +183,7 @@ class Clustering(Placed):
                 self.order.need(cluster, needed)
 
     def _depth(self, node: Node, cluster: Cluster) -> int:
-        """The depth of a node as a member, in values: above others, and what they are read by."""
+        """The depth of a node as a member of a cluster, above the deepest member that it reads."""
         inside = (r.node for r in self.reads.get(node, ()) if r.node in cluster.members)
         return self.depth.get(node, 1) + max((self.depth[x] for x in inside), default=0)
 
@@ -193,7 +194,7 @@ class Clustering(Placed):
         return {self.home[r.node] for r in self.reads[node] if r.node in self.home}
 
     def _join(self, node: Node) -> bool:
-        """Put a node into a cluster that computes something it reads, where that is legal."""
+        """Add a node to a cluster that it reads, if that is legal; returns whether it was added."""
         if not self.fuse:
             return False
         for cluster in self._candidates(node):
@@ -205,7 +206,7 @@ class Clustering(Placed):
         return False
 
     def _refuse(self, node: Node, cluster: Cluster, why: str) -> None:
-        """Note why a node is not computed with what it reads."""
+        """Record the reason why a node is not computed together with a cluster that it reads."""
         read = dict.fromkeys(r.node for r in self.reads[node] if r.node in cluster.members)
         self.decisions += [Weighed("join", x, x, node, why) for x in read]
 
@@ -224,12 +225,12 @@ class Clustering(Placed):
         return [c for c in found if not c.opaque]
 
     def _wide_reads(self, chain: Node) -> set[Node]:
-        """The reads of a chain that are larger than its result."""
+        """The tensors that a chain reads and that are larger than its result."""
         own = hint(chain.size)  # a size that varies is as now: it makes a difference to speed alone
         return {r.node for r in self.reads[chain] if r.picked or hint(r.node.size) > own}
 
     def _role(self, node: Node, cluster: Cluster) -> bool | str:
-        """Whether a node is per row (True) or per element (False) of a cluster, or why neither."""
+        """Whether a node would be per row (True) or per element (False); else the reason."""
         total = cluster.rows * cluster.inner
         inside = [r for r in self.reads[node] if self.home.get(r.node) is cluster]
         if node.op == "reduce" and node.params["lanes"]:
@@ -246,16 +247,16 @@ class Clustering(Placed):
         return SPACE
 
     def _aligned(self, reading: Reading, cluster: Cluster) -> bool:
-        """Whether a member is read at the element, or the row, where it is computed."""
+        """Whether a member is read at the same element, or row, at which it is computed."""
         return reading.row if cluster.members[reading.node] else reading.same
 
     def _would_cycle(self, node: Node, cluster: Cluster) -> bool:
-        """Whether some other cluster that the node needs runs after this one."""
+        """Whether joining would make a cycle: the node needs a cluster that runs after this one."""
         return self.order.waits_for(self._needed(node), cluster)
 
 
 def is_same(a: int, b: int) -> bool:
-    """Whether two sizes are equal, where no is always right: sizes that differ now ask no guard."""
+    """Whether two sizes are equal; False for sizes that differ at present, without a guard."""
     return hint(a) == hint(b) and a == b
 
 
@@ -269,7 +270,7 @@ def readers_of(graph: Graph) -> dict[Node, list[Node]]:
 
 
 def is_opaque(node: Node) -> bool:
-    """Whether a kernel of its own computes a node."""
+    """Whether a node has a kernel of its own."""
     return node.op in OPAQUE or node.op in CONTROL
 
 
@@ -291,7 +292,7 @@ def chained(chain: Node) -> object:
 
 
 def operand_bases(node: Node) -> tuple[Node, ...]:
-    """The stored nodes of an opaque call's operands: below views that strides can say."""
+    """The stored nodes of an opaque call's operands: below views that strides can express."""
     if node.op == "contract":
         return tuple(found.node for found in factors(node))
     claim = facts_of(node).claim

@@ -1,7 +1,7 @@
-"""The cheapest place to cut a loop kernel in two, for whoever measures whether it should be.
+"""Cut loop kernels in two where a measurement finds that faster.
 
-Bytes never ask for a cut: what one kernel makes and reads costs no memory. Time may, where much is
-computed at once.
+Memory traffic never asks for a cut: values that one kernel both computes and reads cost none. Time
+may, where a kernel computes much at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gnomon.schedule.placed import Placed
 
 
 def cut(placed: Placed, judge: Judge) -> list[Weighed]:
-    """Cut kernels, in place, wherever a judge finds them faster in two; the parts are asked too."""
+    """Cut kernels in two, in place, wherever a judge finds that faster; parts may be cut again."""
     waiting = list(placed.clusters)
     decisions: list[Weighed] = []
     while waiting:
@@ -40,7 +40,7 @@ def cut(placed: Placed, judge: Judge) -> list[Weighed]:
 
 
 def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
-    """Yield the splits of a cluster: compute some members first, store what the others need."""
+    """Yield the splits of a cluster: some members run first, and store what the others need."""
     members = sorted(cluster.members, key=lambda x: x.serial)
     if cluster.opaque or any(map(is_chain, members)):
         return
@@ -59,18 +59,18 @@ def cuts(placed: Placed, cluster: Cluster) -> Iterator[Fusion]:
 
 
 def read(placed: Placed, nodes: Sequence[Node]) -> set[Node]:
-    """The nodes that some nodes read and that are none of them."""
+    """The nodes that some nodes read, without these nodes."""
     return {x for each in nodes for x in placed.read_by(each)} - {*nodes}
 
 
 def is_nest(cluster: Cluster, nodes: Iterable[Node]) -> bool:
-    """Whether nodes have a fold beside them if they are computed once for each of its rows."""
+    """Whether nodes can be a loop nest: per-row values only together with a reduction."""
     once = [x for x in nodes if cluster.members[x]]
     return not once or any(x.op == "reduce" for x in once)
 
 
 def split(placed: Placed, maker: Node, nodes: Sequence[Node]) -> None:
-    """Compute nodes in a kernel of their own, after that of a node which computed them too."""
+    """Move nodes out of the cluster of `maker` into a new one that runs after it."""
     cluster = placed.home[maker]
     members = {x: cluster.members.pop(x) for x in nodes}
     made = replace(cluster, members=members, needs={*cluster.needs, cluster})

@@ -1,7 +1,7 @@
-"""Epilogues: pointwise nodes that a product computes itself, on sums that are still in registers.
+"""Epilogues: pointwise nodes that a product computes, on sums that are still in registers.
 
-A fusion is a candidate: it is taken where the bytes of operands and results say that it saves
-memory traffic, and each decision is kept with its reason. Bits are the same either way, since every
+A fusion is a candidate: it is taken if the bytes of operands and results say that it saves memory
+traffic, and each decision is recorded with its reason. Bits are the same either way, since every
 function rounds to its own dtype, stored or not.
 """
 
@@ -25,13 +25,12 @@ from gnomon.schedule.nest import ClusterSignature, DomainPiece, LoopNest
 from gnomon.schedule.placed import Placed
 
 SMALL = 8
-"""Operands of so small a part of the product's size are read from cache and count as nothing."""
+"""Operands with fewer elements than the product's divided by this are cached and not counted."""
 MOST_READ = 1
-"""Operands of the product's size that an epilogue may read.
+"""The most operands of the product's size that an epilogue may read.
 
 Each is fetched tile by tile: measured on Zen 3, one costs what its own pass would, two cost 5 %
-more than that and three 10 %.
-"""
+more than that and three 10 %."""
 
 
 FOLDS = "it folds whole rows, of which a product has a few columns at hand"
@@ -46,7 +45,7 @@ OTHER_LAYOUT = "its operands have another layout"
 def fuse_epilogues(
     placed: Placed, carries: Callable[[Node], bool] | None, judge: Judge | None = None
 ) -> list[Decision]:
-    """Move nodes into the clusters of products, in place, wherever it pays."""
+    """Move nodes into the clusters of products, in place, wherever that pays."""
     decisions: list[Decision] = []
     order = {cluster: k for k, cluster in enumerate(placed.ordered())}
     for product in [x for x in placed.home if carries and x.op == "contract" and carries(x)]:
@@ -67,7 +66,7 @@ def fuse_epilogues(
 
 
 class Candidate:
-    """A product and the nodes that could be computed with it."""
+    """A product and the nodes that it could compute in its epilogue."""
 
     def __init__(self, placed: Placed, product: Node, order: Mapping[Cluster, int]) -> None:
         self.placed, self.product, self.order = placed, product, order
@@ -99,15 +98,15 @@ class Candidate:
         ]
 
     def _is_full(self, added: Sequence[Node]) -> bool:
-        """Whether one kernel would hold too much with these too."""
+        """Whether one kernel would be too large with these nodes too."""
         nodes = (*self.nodes, *added)
         homes = {self.placed.home[x] for x in nodes}
         return len(nodes) > MEMBERS or sum(cluster.depth for cluster in homes) > DEEP
 
     def _with_operands(self, node: Node) -> list[Node] | str:
-        """A node of the product's element, after those of its own cluster that it needs.
+        """The nodes to add for one node: it, after those of its cluster that it needs.
 
-        Or why one of them cannot be computed with the product.
+        If one of them cannot be computed with the product, the result is the reason, a string.
         """
         own, waiting = self.placed.home[node], [node]
         found: set[Node] = set()
@@ -134,11 +133,11 @@ class Candidate:
         return sorted(found, key=lambda x: x.serial)
 
     def _is_before(self, maker: Cluster | None) -> bool:
-        """Whether a cluster runs before the product; so all orders that were possible still are."""
+        """Whether a cluster runs before the product, so that fusing them makes no cycle."""
         return maker is None or self.order[maker] < self.order[self.cluster]
 
     def choices(self) -> list[tuple[Node, ...]]:
-        """All nodes, or only those behind values that are stored in any case."""
+        """Sets of nodes to try, least traffic first: all, or those behind stored values."""
         if not self.nodes:
             return []
         kept: set[Node] = set()
@@ -152,7 +151,7 @@ class Candidate:
         return sorted((every, some), key=lambda nodes: self.traffic(set(nodes)))
 
     def _is_stored(self, node: Node, moved: Set[Node] = frozenset()) -> bool:
-        """Whether a node has a buffer, when others have moved to the product."""
+        """Whether a node has a buffer once the nodes of `moved` are in the product's kernel."""
         if node in self.placed.required:
             return True
         own = self._home(node, moved)
@@ -162,7 +161,7 @@ class Candidate:
         return self.cluster if node in moved else self.placed.home.get(node)
 
     def traffic(self, moved: set[Node]) -> int:
-        """The bytes that the product's results and all kernels concerned read and write."""
+        """The bytes that all kernels concerned move once `moved` is in the product's kernel."""
         clusters = {self.cluster, *(self.placed.home[x] for x in self.nodes)}
         total = 0
         for cluster in clusters:
@@ -180,7 +179,7 @@ class Candidate:
         return total
 
     def weigh(self, nodes: tuple[Node, ...]) -> Fusion:
-        """The decision about some nodes."""
+        """The decision about fusing these nodes, by the bytes that are moved."""
         moved = set(nodes)
         apart, together = self.traffic(set()), self.traffic(moved)
         read = {r.node for x in nodes for r in self.placed.reads[x]} - {*nodes, self.product}
@@ -199,18 +198,18 @@ class Candidate:
         return Fusion(self.product, nodes, apart, together, refused)
 
     def can_be_written(self, nodes: tuple[Node, ...]) -> bool:
-        """Whether there is code for it."""
+        """Whether code can be written for an epilogue of these nodes."""
         return is_plain(self._trial(nodes))
 
     def _trial(self, nodes: tuple[Node, ...]) -> LoopKernel:
-        """The kernel of the epilogue with these nodes, for a trial."""
+        """The kernel of an epilogue with these nodes, to examine it."""
         stored = {x: None for x in nodes if self._is_stored(x, set(nodes))}
         others = (r.node for x in nodes for r in self.placed.reads[x] if r.node not in nodes)
         return epilogue_of(self.product, nodes, {**stored, **dict.fromkeys(others)}).kernel
 
 
 def take(placed: Placed, product: Node, nodes: Sequence[Node]) -> None:
-    """Move nodes into the product's cluster."""
+    """Move nodes into the product's cluster, in place."""
     cluster = placed.home[product]
     for node in nodes:
         own = placed.home[node]
@@ -266,7 +265,7 @@ def lowered(
     sizes: tuple[int, int],
     product: Node | None = None,
 ) -> Epilogue:
-    """Pointwise nodes over rows and columns; what is known has a buffer, the product its sums."""
+    """Lower pointwise nodes over rows and columns; `known` have buffers, `product` its sums."""
     rows, columns = sizes
     cluster = Cluster(rows, columns, members=dict.fromkeys(nodes, False))
     signature = ClusterSignature(cluster, known)
@@ -281,7 +280,7 @@ def lowered(
 
 
 def table_of(product: Node) -> tuple[int, int]:
-    """A product's rows, those of all batches, and its columns: the factor's that ends its axes."""
+    """A product's number of rows, over all batches, and its number of columns."""
     left, right, out = split_spec(product.params["spec"])
     other = left if out[-1:] in right else right
     columns = prod(n for c, n in zip(out, product.shape, strict=True) if c not in other)
@@ -289,9 +288,9 @@ def table_of(product: Node) -> tuple[int, int]:
 
 
 def is_plain(kernel: LoopKernel) -> bool:
-    """Whether an epilogue can be written: it reads its operands along rows, or not at all.
+    """Whether an epilogue can be written: operands are contiguous or constant along a row.
 
-    A division in every element would cost more than all else.
+    A division per element would cost more than everything else.
     """
     varying: set[Node] = set()
     for x in kernel.nodes():

@@ -1,7 +1,7 @@
-"""Excerpt: the surroundings of a fusion as a program of its own, to be measured and known again.
+"""Excerpt: the kernels that a fusion changes, as a program of its own that can be measured.
 
-Equal parts of a program, such as its layers, are one excerpt and need one measurement. Which form
-is taken changes no bit.
+Equal parts of a program, such as its layers, are one excerpt and need one measurement. Both forms
+give the same bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SLOWER = "it was measured and is no faster"
 
 
 class Excerpt:
-    """The kernels that a fusion changes, with inputs in place of all that they read."""
+    """The kernels that a fusion changes, with inputs in place of everything they read."""
 
     def __init__(self, placed: Placed, fusion: Fusion, act: Act) -> None:
         self.placed, self.fusion, self.act = placed, fusion, act
@@ -37,11 +37,11 @@ class Excerpt:
         self.members = [x for c in self.clusters for x in c.members if x in self.known]
         self.nodes = tuple(x for x in fusion.nodes if x in self.known)
         self.whole = fusion.maker in self.known and len(self.nodes) > 0
-        """Whether the fusion is in it: what nobody reads any more is not."""
+        """Whether both the fusion's maker and its nodes are still read."""
         self.key = self._key() if self.whole else ""
 
     def _key(self) -> str:
-        """The structure: the graph, who computes what from what, and which fusion it is."""
+        """A key of the excerpt: its graph, the division into kernels, and the fusion."""
         numbers = {x: k for k, x in enumerate(self.graph.nodes)}
         places = {x: numbers.get(y) for x, y in self.known.items()}
         read = [[places[y] for y in self.placed.read_by(x)] for x in self.members]
@@ -51,13 +51,13 @@ class Excerpt:
 
     @cached_property
     def forms(self) -> tuple[Placed, Placed]:
-        """The kernels apart and together, as they are when first asked for."""
+        """The partitions with the nodes apart and together, made when first read."""
         plain, acted = self._form(done=False), self._form(done=True)
         # what was joined before is what may be cut
         return (acted, plain) if self.fusion.kind == "join" else (plain, acted)
 
     def _form(self, done: bool) -> Placed:
-        """The clusters over this graph, as they were found or after the fusion."""
+        """The partition of the excerpt, before the fusion or after it."""
         known, made, found = self.known, Placed(self.graph), self.placed
         twins: dict[Cluster, Cluster] = {}
         home: dict[Node, Cluster] = {}
@@ -83,12 +83,12 @@ class Excerpt:
         return made
 
     def _leaves(self, x: Node) -> bool:
-        """Whether a value is wanted outside."""
+        """Whether a value is read outside of the excerpt."""
         home, readers = self.placed.home, self.placed.readers.get(x, ())
         return x in self.placed.results or any(home[y] not in self.clusters for y in readers)
 
     def _copied(self, root: Node) -> Node:
-        """The copy of a node, and its history, in the excerpt's arena."""
+        """The copy of a node and everything it depends on, in the excerpt's arena."""
         stack = [root]
         while stack:
             x = stack[-1]
@@ -107,7 +107,7 @@ class Excerpt:
         return x.op != "input" and (home in self.clusters or not self.placed.is_stored(x))
 
     def _image(self, x: Node) -> Node:
-        """A node, or an input in its place."""
+        """The copy of a node, or an input in place of one that is computed outside."""
         if self._is_inside(x):
             return self.arena.with_inputs(x, tuple(self.known[y] for y in x.inputs))
         self.inputs.append(self.arena.input(x.shape, x.dtype))
@@ -115,11 +115,11 @@ class Excerpt:
 
 
 VerdictFields = tuple[Any, ...] | None
-"""A verdict's fields, or none."""
+"""The fields of a verdict, or None."""
 
 
 class Verdicts:
-    """Measured verdicts on fusions, by the keys of their excerpts; None is left to bytes."""
+    """Measured verdicts on fusions by excerpt; None leaves a fusion to its bytes."""
 
     def __init__(self, rows: Iterable[tuple[str, VerdictFields]] = ()) -> None:
         self.known = {key: None if found is None else FusionVerdict(*found) for key, found in rows}
@@ -130,7 +130,7 @@ class Verdicts:
         return tuple((key, None if x is None else astuple(x)) for key, x in found)
 
     def __call__(self, placed: Placed, fusion: Fusion, act: Act) -> Fusion:
-        """The decision, as it follows from the measurement if there is one."""
+        """The decision about a fusion: by a measurement if there is one, else as given."""
         excerpt = Excerpt(placed, fusion, act)
         verdict = self.find(excerpt) if excerpt.whole else None
         if verdict is None:
@@ -139,9 +139,9 @@ class Verdicts:
         return replace(fusion, refused=refused, measured=verdict, modelled=fusion.refused)
 
     def find(self, excerpt: Excerpt) -> FusionVerdict | None:
-        """The verdict on an excerpt."""
+        """The verdict on an excerpt, or None."""
         return self.known.get(excerpt.key)
 
     def settle(self, graph: Graph) -> bool:
-        """Whether more is known now than when the last partition of the graph was made."""
+        """Measure the undecided fusions of a graph; returns whether decisions may change: never."""
         return False

@@ -1,7 +1,7 @@
-"""A fusion: nodes that one kernel could compute, what it moves, and what was decided about it.
+"""A fusion: nodes that one kernel could compute, the bytes that it moves, and the decision.
 
-A fusion is a candidate, never a rewrite: bits are the same either way, so that bytes may decide, or
-a stopwatch (gnomon/compiler/autotuning.py).
+A fusion is a candidate, not a rewrite rule: bits are the same either way, so that bytes or a
+measurement (gnomon/compiler/autotuning.py) may decide.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gnomon.schedule.placed import Placed
 FASTER = 0.97
 """The largest share of the other's time at which a measured form counts as faster."""
 SPARING = ("join", "recompute")
-"""Kinds that spare a buffer, so that they are done in doubt: who measures sees no memory."""
+"""Kinds that spare a buffer, and are done in doubt: measurements do not see memory."""
 
 
 @dataclass(frozen=True)
 class FusionVerdict:
-    """The seconds of a fusion's two forms, what finding out took, and whence it is known."""
+    """The seconds of a fusion's two forms, the seconds of measuring, and the source."""
 
     apart: float
     together: float
@@ -29,7 +29,7 @@ class FusionVerdict:
     source: str = "measured"
 
     def pays(self, kind: str) -> bool:
-        """Whether computing together is clearly faster; of what spares a buffer, not slower."""
+        """Whether the fused form is clearly faster; for kinds that spare a buffer, not slower."""
         if kind in SPARING:
             return self.apart > FASTER * self.together
         return self.together <= FASTER * self.apart
@@ -37,32 +37,32 @@ class FusionVerdict:
 
 @dataclass(frozen=True)
 class Fusion:
-    """A decision: a node, what could be computed in its kernel, the bytes without and with."""
+    """A fusion decision: a node, the nodes to compute in its kernel, bytes without and with."""
 
     maker: Node
     nodes: tuple[Node, ...]
     apart: int
     together: int
     refused: str = ""
-    """Why not; empty where it is done."""
+    """The reason against it; empty if it is done."""
     kind: str = "epilogue"
-    """Or "prologue"; "join": what is read is not stored; "share": it is read once; "recompute":
-    made again."""
+    """Or "prologue"; "join": the value is not stored; "share": it is read once; "recompute"."""
     measured: FusionVerdict | None = None
     modelled: str = ""
-    """Why not by bytes alone, where it was measured."""
+    """The reason against it by bytes alone, if it was measured."""
 
     @property
     def regret(self) -> float:
-        """The regret of bytes: the extra time of the form that they would choose, as a part."""
+        """The extra time of the form that bytes would choose, relative to the chosen form."""
         apart, together = (self.measured.apart, self.measured.together) if self.measured else (1, 1)
         return (apart if self.modelled else together) / (apart if self.refused else together) - 1
 
 
 class Weighed(NamedTuple):
-    """A note on computing two nodes in one kernel, made while it is decided.
+    """A note on computing two nodes in one kernel, made while that is decided.
 
-    value: what they would not have to read from memory; that of the maker, except where both read.
+    value: the one that the fusion need not read from memory: the maker's result, or one that both
+    read.
     """
 
     kind: str
@@ -71,12 +71,12 @@ class Weighed(NamedTuple):
     reader: Node
     refused: str = ""
     judged: Fusion | None = None
-    """The decision, where somebody was asked who knows more than bytes."""
+    """The measured decision, if a judge was asked."""
 
 
 Decision = Fusion | Weighed
-"""The result of a step of a partition."""
+"""A decision or a note of a step of a partition."""
 Act = Callable[[Placed, Node, tuple[Node, ...]], object]
-"""What makes the one form of a fusion from the other, in place: given its maker and its nodes."""
+"""A function that performs a fusion in place, given its maker and its nodes."""
 Judge = Callable[[Placed, Fusion, Act], Fusion]
-"""What knows more of a fusion than its bytes."""
+"""A function that decides a fusion by measurements."""

@@ -1,7 +1,7 @@
-"""Reads of a node found at a glance: without index arithmetic, where shapes alone tell.
+"""Readings of a node found from shapes alone, without index arithmetic.
 
 Most nodes of a program are functions of tensors of their own shape, of one value per row, or of one
-number. Whatever this file cannot tell is left to gnomon/schedule/access.py, which can tell all.
+number. Everything else is left to gnomon/schedule/access.py, which handles all cases.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from gnomon.ir.sizes import hint
 
 
 class Reading(NamedTuple):
-    """A node that another reads: at the same place, once per row, or elsewhere.
+    """A node that another reads: at the same element, once per row, or elsewhere.
 
-    picked: at positions that another tensor says, an element for an element.
+    picked: read at positions that another tensor contains.
     """
 
     node: Node
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     picked: bool = False
 
     def is_wide(self, size: int) -> bool:
-        """Whether as much is read of it as there are elements, so that it costs memory traffic."""
+        """Whether enough elements of it are read to cost memory traffic."""
         return self.picked or (hint(self.node.size) >= hint(size) and hint(self.node.size) > 1)
 
 
@@ -52,7 +52,7 @@ def glance(
 
 
 class Glance:
-    """Looks at the operands of one node."""
+    """Finder of the readings of one node's operands, from their shapes."""
 
     def __init__(
         self, shape: Shape, transparent: Callable[[Node], bool], known: KnownReadings
@@ -61,10 +61,10 @@ class Glance:
         self.size = prod(shape)
         self.inner = shape[-1] if shape else 1
         self.narrow = bool(shape) and self.inner == 1
-        """Whether an element is a row."""
+        """Whether each row has a single element."""
 
     def at(self, x: Node) -> list[Reading] | None:
-        """The readings behind one operand."""
+        """The readings behind one operand; None if shapes do not tell."""
         if self._is_number(x):
             return []
         if x.op in ("expand", "detach", "barrier") and self.transparent(x):
@@ -76,11 +76,11 @@ class Glance:
         return self._single(x) if x.size == 1 else self._elsewhere(x)
 
     def _is_number(self, x: Node) -> bool:
-        """Whether nothing is read for an operand."""
+        """Whether an operand takes no memory access: a constant, or an inlined iota."""
         return x.op == "const" or (x.op == "iota" and self.transparent(x))
 
     def _single(self, x: Node) -> list[Reading] | None:
-        """The readings of an operand of one element, which all elements read."""
+        """The readings of an operand of one element, which all elements read; None if unknown."""
         if not self.transparent(x):
             return [self._only(x)]
         if x.op == "reshape":
@@ -97,7 +97,7 @@ class Glance:
         return Reading(x, self.size == 1, bool(self.shape) and self.size == self.inner)
 
     def _elsewhere(self, x: Node) -> list[Reading] | None:
-        """Readings behind any views, of nodes whose size alone says that they are met elsewhere."""
+        """The readings behind views of nodes that are read elsewhere, by their sizes; or None."""
         if self._is_number(x):
             return []
         if not self.transparent(x):
@@ -138,5 +138,5 @@ class Glance:
         return found
 
     def _one(self, x: Node, same: bool) -> Reading:
-        """A node that is read at the element, or at the row."""
+        """The reading of a node at the element (`same`), or at the row."""
         return Reading(x, same or self.narrow, not same or self.narrow)

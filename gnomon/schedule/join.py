@@ -1,7 +1,7 @@
-"""Clusters that read the same tensor become one, so that it is read once.
+"""Merge clusters that read the same tensor, so that it is read once.
 
-Each node joined a cluster that computes something it reads (partition.py); here clusters meet that
-have an operand in common and the same domain: the two running means of an optimizer, which both
+Each node was put into a cluster that computes one of its operands (partition.py). Here clusters of
+the same domain that share an operand are merged: the two running means of an optimizer, which both
 read a gradient, or both halves of a rotation.
 """
 
@@ -34,7 +34,7 @@ CHAINS = "one folds in chains"
 
 
 def join(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
-    """Merge, in place, clusters that read the same; later ones go into earlier ones."""
+    """Merge, in place, clusters that read the same tensor; later ones go into earlier ones."""
     home, reads, decisions = placed.home, placed.reads, list[Weighed]()
     order, feeds = ClusterOrder(placed.ordered()), feeds_of(placed.clusters)
     for value, sharers in shared(home, reads).items():
@@ -113,13 +113,13 @@ def feeds_of(clusters: Iterable[Cluster]) -> Feeds:
 
 
 def merge_alone(placed: Placed, node: Node, others: Sequence[Node]) -> None:
-    """Put the members of another node's cluster into a node's, where nothing else is merged."""
+    """Merge another node's cluster into a node's, as the only merge."""
     order, feeds = ClusterOrder(placed.ordered()), feeds_of(placed.clusters)
     merge(placed, node, others[0], order, feeds)
 
 
 def merge(placed: Placed, node: Node, other: Node, order: ClusterOrder, feeds: Feeds) -> None:
-    """Put the members of another node's cluster into a node's."""
+    """Merge another node's cluster into a node's, and update the order and the readers."""
     a, b = placed.home[node], placed.home[other]
     a.depth = joint_depth(a, b, placed.home, placed.reads)
     a.members.update(b.members)
@@ -136,7 +136,7 @@ def merge(placed: Placed, node: Node, other: Node, order: ClusterOrder, feeds: F
 
 
 def need(cluster: Cluster, needed: Cluster, order: ClusterOrder, feeds: Feeds) -> None:
-    """Order a cluster after another one."""
+    """Add a dependence of a cluster on another one."""
     if needed not in cluster.needs:
         order.need(cluster, needed)
         feeds.setdefault(needed, {})[cluster] = None

@@ -1,6 +1,6 @@
 """A kernel's body: scalars over loop ranges, stored into buffers.
 
-A body is a rank-0 graph of the same nodes as a program, with four primitives more: `range` and
+A body is a rank-0 graph of the same nodes as a program, with four further primitives: `range` and
 `affine` (gnomon/ir/symbolic.py), `load` from a buffer, and `fold` over a range.
 """
 
@@ -19,7 +19,7 @@ from gnomon.ir.symbolic import ScalarPrimitive
 class Load(ScalarPrimitive):
     """buffer[place], or `fill` where a condition is false; inputs: place, at most one condition.
 
-    With `several` it is one of so many buffers that follow each other: that of the first row range.
+    With `several`, the first row range selects one of that many consecutive buffers.
     """
 
 
@@ -27,7 +27,7 @@ class Load(ScalarPrimitive):
 class Fold(ScalarPrimitive):
     """A monoid folded over a range, in canonical order: inputs are (range, body).
 
-    lanes: 64 virtual lanes within each leaf; otherwise one chain.
+    lanes: 64 virtual lanes within each leaf; without them, one chain.
     """
 
 
@@ -42,7 +42,7 @@ class Checked(ScalarPrimitive):
 def load(
     arena: Arena, buffer: int, dtype: DType, place: Node, guard: Node | None, fill: object
 ) -> Node:
-    """An element of a buffer; `fill` where guard is false."""
+    """Create the load of an element of a buffer; `fill` where the guard is false."""
     inputs = (place,) if guard is None else (place, guard)
     return arena.node(
         "load", inputs, buffer=buffer, dtype=dtype, fill=None if guard is None else fill
@@ -63,7 +63,7 @@ class Store:
 class LoopKernel:
     """Stores that share ranges: rows run one by one over threads, `inner` runs in vectors.
 
-    dtypes: of each buffer, outputs first. With `flat` there are no rows, no folds along inner, and
+    dtypes: one per buffer, outputs first. With `flat` there are no rows, no folds along inner, and
     the size of inner is read at run time, so that one code serves every size.
     """
 
@@ -73,7 +73,7 @@ class LoopKernel:
     dtypes: tuple[DType, ...]
     flat: bool
     streams: bool = False
-    """Results go past the caches: they are far larger, and nothing reads them soon."""
+    """Whether results are stored past the caches: they are large, and nothing reads them soon."""
 
     def __hash__(self) -> int:
         return self._hash
@@ -85,7 +85,7 @@ class LoopKernel:
 
     @property
     def closed(self) -> LoopKernel:
-        """The kernel with its own numbers: itself."""
+        """The kernel with constants in place of runtime arguments: itself."""
         return self
 
     @property

@@ -1,6 +1,6 @@
 """A node at an index, as a scalar: views change the index, maps apply, folds open ranges.
 
-Stored nodes become loads. What is stored is decided in gnomon/schedule/partition.py.
+Stored nodes become loads; gnomon/schedule/partition.py decides which are stored.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from gnomon.ops.primitives import identity_of, split_spec
 
 Index = tuple[Node, ...]
 ReadScalar = Callable[[Node, Index, Node | None, object], Node | None]
-"""(node, index, guard, fill) -> the scalar of a node that is stored or known, or None to go on."""
+"""A function of node, index, guard, fill: the scalar of a stored or known node, else None."""
 
 
 class Lowering:
-    """Lowers nodes into one kernel's arena; `read` answers for nodes that are stored."""
+    """Lowerer of nodes into one kernel's arena; `read` gives the scalars of stored nodes."""
 
     def __init__(self, arena: Arena, read: ReadScalar, fold_ranges: dict[Node, Node]) -> None:
         self.arena, self.read, self.fold_ranges = arena, read, fold_ranges
         self.known: dict[tuple[Any, ...], Node] = {}
 
     def at(self, node: Node, index: Index, guard: Node | None = None, fill: object = None) -> Node:
-        """The scalar that node holds at index; where guard is false, nothing is accessed.
+        """Lower a node at an index to a scalar; where guard is false, nothing is accessed.
 
-        A load gives the fill there, anything else any value.
+        There a load returns `fill`, and other nodes an arbitrary value.
         """
         key = (node, index, guard, fill if guard is not None else None)
         if key not in self.known:
@@ -55,11 +55,11 @@ class Lowering:
         return constant(self.arena, node.params["value"], node.dtype)
 
     def iota(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """The index itself, as a number."""
+        """Lower iota: the index itself, as a number."""
         return cast(index[0], node.dtype)
 
     def map(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A scalar function; inputs of size 1 stay at 0."""
+        """Lower a scalar function; operands of size 1 are read at 0."""
         f, operands = node.params["f"], node.inputs
 
         def operand(x: Node) -> Node:
@@ -79,7 +79,7 @@ class Lowering:
         return self.at(node.inputs[0], index, guard, fill)
 
     def permute(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """Axes in another order."""
+        """Lower a permutation: its operand at the permuted index."""
         order: tuple[int, ...] = node.params["order"]
         inner = tuple(index[order.index(k)] for k in range(len(order)))
         return self.at(node.inputs[0], inner, guard, fill)
@@ -90,11 +90,11 @@ class Lowering:
         return self.at(node.inputs[0], unflatten(place, node.inputs[0].shape), guard, fill)
 
     def expand(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """Axes of size 1 stay at 0."""
+        """Lower a broadcast: axes of size 1 are read at 0."""
         return self.at(node.inputs[0], clip(self.arena, node.inputs[0], node, index), guard, fill)
 
     def slice(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """start + i * step."""
+        """Lower a slice: its operand at start + i * step."""
         moved = tuple(
             plus(times(i, step), start)
             for i, (start, _, step) in zip(index, node.params["bounds"], strict=True)
@@ -102,7 +102,7 @@ class Lowering:
         return self.at(node.inputs[0], moved, guard, fill)
 
     def window(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """i * stride + j * dilation."""
+        """Lower a window: its operand at i * stride + j * dilation."""
         p = node.params
         axis: int = p["axis"]
         moved = list(index[:-1])
@@ -110,7 +110,7 @@ class Lowering:
         return self.at(node.inputs[0], tuple(moved), guard, fill)
 
     def pad(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """The value inside the original, the constant outside."""
+        """Lower a pad: the operand's value inside, the constant outside."""
         (x,), p = node.inputs, node.params
         inner: list[Node] = []
         tests: list[Node] = []
@@ -132,7 +132,7 @@ class Lowering:
     def choose(
         self, x: Node, inner: Index, condition: Node, guard: Node | None, value: Scalar
     ) -> Node:
-        """x where a condition holds, else the constant."""
+        """Select x where a condition holds, else the constant."""
         both = condition if guard is None else self.all_of([guard, condition])
         found = self.at(x, inner, both, value)
         if guard is None and found.op == "load":
@@ -141,19 +141,19 @@ class Lowering:
         return self.arena.node("map", (condition, found, other), f="where")
 
     def inside(self, i: Node, n: int) -> list[Node]:
-        """The tests by which 0 <= i < n."""
+        """The tests of 0 <= i < n."""
         ends = (("ge", 0), ("lt", n))
         return [self.compare(f, i, number(self.arena, end)) for f, end in ends]
 
     def compare(self, f: str, i: Node, k: Node) -> Node:
-        """A test of two indices, ge or lt; the answer where bounds prove it."""
+        """Compare two indices by ge or lt; a constant where their bounds prove the result."""
         (low, high), (least, most) = bounds(i), bounds(k)
         if low >= most or high < least:
             return constant(self.arena, (f == "ge") == (low >= most), bool_)
         return self.arena.node("map", (i, k), f=f)
 
     def all_of(self, tests: Sequence[Node]) -> Node | None:
-        """The conjunction; None when nothing is tested."""
+        """The conjunction of tests; None if there are none."""
         if not tests:
             return None
         total = tests[0]
@@ -163,7 +163,7 @@ class Lowering:
         return total
 
     def gather(self, node: Node, index: Index, guard: Node | None, fill: object) -> Node:
-        """A lookup; positions are checked, so that none reads outside its buffer."""
+        """Lower a lookup; positions are checked, so that none reads outside of its buffer."""
         table, own, out = split_spec(node.params["spec"])
         place = dict(zip(out, index, strict=True))
         found = self.at(node.inputs[1], tuple(place[c] for c in own), guard, 0)
@@ -177,7 +177,7 @@ class Lowering:
         )
 
     def beside(self, checked: Node, value: Node) -> Node:
-        """A value that is the same everywhere on an axis, with the check of where it was taken."""
+        """Combine a value that does not depend on a checked position with the check."""
         if checked in topological([value]):
             return value
         true = self.arena.node("map", (checked, number(self.arena, 0)), f="ge")
@@ -205,7 +205,7 @@ class Lowering:
 
 
 INDICES = frozenset({"range", "affine", "const"})
-"""Scalars whose bounds are known, beside quotients and remainders of such."""
+"""Operations of scalars with known bounds, besides quotients and remainders of such."""
 
 LOWERED = {
     "const": Lowering.const,
@@ -240,5 +240,5 @@ def clip(arena: Arena, x: Node, node: Node, index: Index) -> Index:
 
 
 def zero_of(x: Node) -> Scalar:
-    """The Python number 0 in a value's dtype: what guarded loads give outside of its bounds."""
+    """The Python number 0 in a value's dtype, which guarded loads give where they are off."""
     return False if x.dtype is bool_ else 0.0 if x.dtype.is_floating_point else 0

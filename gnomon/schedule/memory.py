@@ -1,8 +1,8 @@
-"""The memory plan: one block for intermediate values, shared by those never alive together.
+"""The memory plan: one block for intermediate values, shared by values with disjoint lifetimes.
 
-Largest first, each at the lowest place that is free for the whole of its interval: freeing large
-buffers early is what lowers the peak. Intervals are counted in calls, so barriers must keep calls
-apart where memory is reused (gnomon/schedule/order.py).
+Buffers are placed largest first, each at the lowest offset that is free for the whole of its
+interval, since an early end of large buffers lowers the peak. Intervals are counted in calls, so
+barriers must separate calls where memory is reused (gnomon/schedule/order.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ALIGN = 64
 
 
 class LiveInterval(NamedTuple):
-    """A value's bytes, the call that writes it and the last one that reads it."""
+    """The live interval of a value: its bytes, the call that writes it, the last that reads it."""
 
     nbytes: int
     first: int
@@ -42,7 +42,8 @@ def plan_memory(
 ) -> MemoryPlan:
     """Offsets such that values alive together never overlap.
 
-    An heir (value, operand) reuses the operand's buffer, which dies in the call that makes it.
+    An heir (value, operand) takes over the operand's buffer, whose last use is the call that
+    computes the value.
 
     >>> chain = [LiveInterval(64, 0, 1), LiveInterval(64, 1, 2), LiveInterval(64, 2, 3)]
     >>> plan_memory(chain).total, plan_memory(chain, [(2, 1), (1, 0)]).total
@@ -69,7 +70,7 @@ def owners(intervals: Sequence[LiveInterval], heirs: Mapping[int, int]) -> list[
 
 
 def disjoint(intervals: Sequence[LiveInterval]) -> MemoryPlan:
-    """Offsets for values that have places of their own."""
+    """The plan for constant sizes: values that are alive together have separate bytes."""
     rows = [(rounded(x.nbytes), x.first, x.last) for x in intervals]
     largest = sorted(range(len(rows)), key=lambda k: (-intervals[k].nbytes, rows[k][1]))
     offsets, taken = [0] * len(rows), PlacedValues(len(rows))
@@ -80,7 +81,7 @@ def disjoint(intervals: Sequence[LiveInterval]) -> MemoryPlan:
 
 
 def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
-    """Offsets that hold at all sizes: values that are never alive together begin at one place."""
+    """The plan for symbolic sizes: values that are never alive together may share an offset."""
     groups: list[list[int]] = []
     for k in sorted(range(len(intervals)), key=lambda k: -hint(intervals[k].nbytes)):
         own = intervals[k]
@@ -104,16 +105,16 @@ def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
 
 
 def largest(*numbers: int) -> int:
-    """The largest of some numbers, also of one."""
+    """The largest of one or more numbers."""
     return max(numbers)
 
 
 class PlacedValues:
-    """The values that have a place so far, as columns: programs have tens of thousands."""
+    """The offsets of values so far, as columns of an array: programs have tens of thousands."""
 
     def __init__(self, most: int) -> None:
         self.columns, self.count = np.zeros((4, most), np.int64), 0
-        """Of each value its start and end, the first and the last call; by ascending starts."""
+        """Columns: start and end offset, first and last call of each value; sorted by start."""
 
     def place(self, size: int, first: int, last: int) -> int:
         """Place a value at the lowest offset that is free during its live interval."""
@@ -142,7 +143,7 @@ def nbytes(x: Node) -> int:
 
 
 def rounded(nbytes: int) -> int:
-    """Bytes up to a whole number of cache lines."""
+    """Bytes rounded up to a whole number of cache lines."""
     return -(-nbytes // ALIGN) * ALIGN
 
 

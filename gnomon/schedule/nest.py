@@ -1,7 +1,7 @@
-"""A cluster as loop kernels: which axes become rows, which run in vectors, where they are cut.
+"""Lower a cluster to loop kernels: choose the axes of rows and of vectors, and where to cut.
 
 Several ways to cut the domain are tried, the largest vectors first; the first whose index
-arithmetic needs no division wins, because a division per element costs more than all else.
+arithmetic needs no division is taken, because a division per element costs more than all else.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ from gnomon.schedule.kernel import LoopKernel, Store, load
 from gnomon.schedule.lower import Index, Lowering
 
 AxisSplit = tuple[Shape, Shape]
-"""(sizes of the rows' ranges, sizes that the inner range merges)"""
+"""The sizes of the row ranges, and the sizes that the inner range merges."""
 MOST_PIECES = 8
-"""Kernels that one cluster is cut into at most ..."""
+"""The most kernels into which one cluster is cut."""
 LEAST_PIECE = 16
-"""... and the least elements along the axis that make a piece worth a kernel: a vector."""
+"""The fewest elements along the axis that make a piece worth a kernel: a vector."""
 MOST_LARGE, LARGE = 64, 1024
-"""How many there may be if each has so many elements: a question costs each of them a moment."""
+"""The most pieces, and the fewest elements of each, for a cut in any case: a comparison costs time
+per element."""
 
 
 @dataclass(frozen=True)
 class DomainPiece:
-    """A stretch of a domain along one axis: where it begins, and its shape."""
+    """A part of a domain along one axis: its start and its shape."""
 
     axis: int
     start: int
@@ -54,7 +55,7 @@ class DomainPiece:
     whole: bool = False
 
     def element(self, x: Node, place: Node) -> Node:
-        """The place in x of an element of the piece."""
+        """The flat index in x of an element of the piece."""
         if self.whole:
             return place
         index = list(unflatten(place, self.shape))
@@ -63,14 +64,14 @@ class DomainPiece:
 
 
 class DividedPlace(Exception):
-    """A kernel would divide in every element to find where it reads."""
+    """Raised if a kernel would divide in every element to find where it reads."""
 
 
 class LoopNest:
-    """A loop kernel and the nodes behind its buffers, outputs first."""
+    """The loop kernels of a cluster, and the nodes of their buffers, outputs first."""
 
     may_divide = True
-    """Whether a kernel that is built now may divide."""
+    """Whether the kernel that is being built may divide."""
 
     def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:
         self.cluster, self.stored = cluster, stored
@@ -81,9 +82,10 @@ class LoopNest:
         self.parts = self._apart() or [self._best(DomainPiece(0, 0, self.shape, whole=True))[0]]
 
     def _apart(self) -> list[KernelPart]:
-        """The domain cut where comparisons change their answer: each part then asks no questions.
+        """The kernels of a domain cut where index comparisons change; empty if it is not cut.
 
-        A join, or the gradient of a split, is thus written part by part, equal ones by one kernel.
+        A join, or the gradient of a split, is thus written part by part; equal parts share one
+        kernel.
         """
         for axis, places, many in self._cuts_at_questions():
             bounds = pairwise((0, *places, self.shape[axis]))
@@ -97,9 +99,9 @@ class LoopNest:
         return []
 
     def _each(self, pieces: Sequence[DomainPiece]) -> Iterator[KernelPart]:
-        """The best kernel of each piece; the cut that was best for one is tried first for the next.
+        """The best kernel of each piece; the split that was best for one is tried first next.
 
-        So parts that could be alike are, and few kernels are made in vain.
+        Parts that can share a kernel thus do, and few kernels are built in vain.
         """
         cut = None
         for piece in pieces:
@@ -107,7 +109,7 @@ class LoopNest:
             yield part
 
     def _cuts_at_questions(self) -> list[tuple[int, tuple[int, ...], bool]]:
-        """Axes, where answers change along them, and whether even unlike parts may be kernels."""
+        """For each axis, where comparisons change, and whether unlike parts may be kernels."""
         if not self._is_uniform() or not self._may_ask():
             return []
         arena = Arena()
@@ -131,13 +133,13 @@ class LoopNest:
         return False
 
     def _is_uniform(self) -> bool:
-        """Whether all results have the domain's own shape and nothing runs along its rows."""
+        """Whether all results have the domain's own shape, and none is folded along its rows."""
         return not self.lanes and all(x.shape == self.shape for x in self.written)
 
     def _best(
         self, piece: DomainPiece, first: AxisSplit | None = None
     ) -> tuple[KernelPart, AxisSplit]:
-        """The first kernel that is good enough, and its cut; the last is always good enough."""
+        """The first kernel that does not divide, else the last one, with its split."""
         cuts = list(self._cuts(piece.shape))
         *before, last = [first, *cuts] if first in cuts else cuts
         for cut in before:
@@ -150,12 +152,12 @@ class LoopNest:
         return KernelPart(kernel, tuple(self.buffers), *sizes), cut
 
     def _divided(self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece) -> LoopKernel:
-        """The kernel for a cut, whether it divides or not."""
+        """The kernel for a split, divisions allowed."""
         kernel = self._build(row_sizes, inner_sizes, piece)
         return self._finer(kernel, piece) if has_division(kernel.nodes()) else kernel
 
     def _finer(self, kernel: LoopKernel, piece: DomainPiece) -> LoopKernel:
-        """The kernel, or one whose last axis is two, as those it reads have it."""
+        """The kernel with its last axis split in two if that leaves no division, else unchanged."""
         width = piece.shape[-1]
         for k in () if self.lanes else sorted(divisors(kernel), reverse=True):
             if width % k == 0 and LEAST_PIECE <= k < width:
@@ -169,7 +171,7 @@ class LoopNest:
     def _undivided(
         self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece
     ) -> LoopKernel | None:
-        """The kernel for a cut, if it divides nowhere; the first load that would ends it."""
+        """The kernel for a split; None as soon as a load would divide."""
         self.may_divide = False
         try:
             kernel = self._build(row_sizes, inner_sizes, piece)
@@ -180,21 +182,21 @@ class LoopNest:
         return None if has_division(kernel.nodes()) else kernel
 
     def _cuts(self, shape: Shape) -> Iterator[AxisSplit]:
-        """Ways to cut a domain."""
+        """Yield the splits of a domain into rows and inner axes, the longest inner part first."""
         if not self.lanes:
             for k in range(len(shape) - 1):
                 yield from self._rows(shape[:k], shape[k:])
         yield from self._rows(shape[:-1], shape[-1:])
 
     def _rows(self, rows: Shape, inner: Shape) -> Iterator[AxisSplit]:
-        """Rows as one range, and as one range per axis."""
+        """Yield a split with its rows as one range, then with one range per axis."""
         kept = tuple(n for n in rows if n != 1)
         if len(kept) > 1:
             yield (prod(kept),), inner
         yield kept, inner
 
     def _build(self, row_sizes: Shape, inner_sizes: Shape, piece: DomainPiece) -> LoopKernel:
-        """The kernel for one cut of a piece."""
+        """Build the kernel for one split of a piece."""
         arena, width = Arena(), prod(inner_sizes)
         rows = tuple(loop_range(arena, n, f"row{k}") for k, n in enumerate(row_sizes))
         inner = loop_range(arena, width, "inner")
@@ -219,7 +221,7 @@ class LoopNest:
         return Store(buffer, place, value, x.dtype)
 
     def _reader(self, arena: Arena):
-        """Loads of what other kernels stored; members and free nodes are computed here."""
+        """A function that loads nodes which other kernels stored; None for nodes computed here."""
         stored = self.stored
 
         def read(x: Node, at: Index, guard: Node | None, fill: object) -> Node | None:
@@ -247,14 +249,14 @@ class LoopNest:
 
 
 def is_loaded(x: Node, stored: Container[Node]) -> bool:
-    """Whether other kernels read a node from memory; a number they have at hand, stored or not."""
+    """Whether a node is loaded from memory: an input, or stored and not a constant."""
     return x.op == "input" or (x in stored and x.op != "const")
 
 
 class ClusterSignature:
     """The signature of a cluster, on which its kernel depends: kinds of nodes and their edges.
 
-    Clusters of one signature, such as those of equal layers, have one kernel over other buffers.
+    Clusters of one signature, such as those of equal layers, share one kernel over other buffers.
     """
 
     def __init__(self, cluster: Cluster, stored: Container[Node]) -> None:
@@ -265,7 +267,7 @@ class ClusterSignature:
         self.key = (tuple(self._number(x) for x in written), tuple(self.rows))
 
     def _number(self, x: Node) -> int:
-        """A node's number, given after those of what it is computed from."""
+        """The number of a node in the signature, after those of its operands."""
         if x not in self.numbers:
             computed = x in self.members or not is_loaded(x, self.stored)
             if computed:
@@ -294,7 +296,7 @@ def parts_of(cluster: Cluster, signature: ClusterSignature) -> Iterator[KernelPa
 
 
 def divisors(kernel: LoopKernel) -> set[int]:
-    """The numbers by which the inner range alone is divided."""
+    """The numbers by which the inner range itself is divided."""
     return {divisor_of(x) for x in kernel.nodes() if is_quotient(x) and x.inputs[0] is kernel.inner}
 
 
@@ -309,7 +311,7 @@ def is_question(x: Node) -> bool:
 def boundaries(
     nodes: Sequence[Node], index: Index, shape: Shape
 ) -> list[tuple[int, tuple[int, ...], bool]]:
-    """The axes along which questions are asked, where their answers change, and whether few do.
+    """The axes along which indices are compared, where results change, and whether few do.
 
     The axis with most equal parts comes first, then the innermost.
     """

@@ -1,7 +1,7 @@
 """Nested strides of a product's operands, so that flattened windows need no memory.
 
-An axis that merges several (channels and kernel, places of a plane) is a nest of them, outermost
-first. What plain strides describe is a nest of one; the strides themselves: access.py.
+An axis that merges several (channels and kernel, positions of a plane) is a nest of them, outermost
+first. An axis with plain strides is a nest of one; access.py computes the strides.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from gnomon.ops.registry import facts_of
 from gnomon.schedule.access import strided
 
 Nest = tuple[tuple[int, int], ...]
-"""(size, stride in elements) of each axis that one axis of the viewer merges, outermost first."""
+"""The axes that one axis of the viewer merges, as (size, stride in elements), outermost first."""
 
 
 @dataclass(frozen=True)
 class Nested:
-    """Elements of a stored node at offset + a walk over nested strides, per axis of the viewer."""
+    """Elements of a stored node at an offset plus nested strides, for each axis of the viewer."""
 
     node: Node
     offset: int
@@ -31,12 +31,12 @@ class Nested:
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of contiguous memory."""
+    """The strides of contiguous, row-major memory."""
     return tuple(prod(shape[k + 1 :]) for k in range(len(shape)))
 
 
 def nested(view: Node) -> Nested:
-    """The reading of one node by a chain of views: by strides, a last reshape aside, or whole."""
+    """The reading of one node through views: by strides, by a reshape of these, or as stored."""
     if view.op != "reshape" or not view.size or strided(view) is not None:
         return plain(view)
     found, groups = strided(view.inputs[0]), regrouped(view.inputs[0].shape, view.shape)
@@ -85,7 +85,7 @@ def factors(node: Node) -> tuple[Nested, Nested]:
 def packed_narrow(found: Nested) -> Nested:
     """Skip a cast from 16 bits of a product's input: packing widens the elements itself.
 
-    What is computed in 16 bits may never be stored in them, so it is left to other fusions.
+    A value computed in 16 bits may never be stored in them, so it is left to other fusions.
     """
     x = found.node
     below = whole_below(x.inputs[0]) if is_widened(x, bfloat16, float16) else x
@@ -93,14 +93,14 @@ def packed_narrow(found: Nested) -> Nested:
 
 
 def whole_below(x: Node) -> Node:
-    """The stored node of a value: below views that show all of it, in the same order."""
+    """The node below views that show all of its elements in order."""
     while x.op in ("detach", "barrier", "reshape"):
         (x,) = x.inputs
     return x
 
 
 def plain(x: Node) -> Nested:
-    """A node read by strides alone, or as it is stored."""
+    """The reading of a node by plain strides, or as it is stored."""
     found = strided(x)
     if found is None:
         return stored(x)
@@ -123,7 +123,7 @@ def is_widened(x: Node, *dtypes: DType) -> bool:
 
 
 def stored(x: Node) -> Nested:
-    """A node read as it is stored."""
+    """The reading of a node as it is stored, row-major."""
     axes = zip(x.shape, row_major(x.shape), strict=True)
     return Nested(x, 0, tuple((axis,) for axis in axes))
 
@@ -142,7 +142,7 @@ def common(nests: Sequence[Nest]) -> list[int] | None:
 
 
 def cut(nest: Nest, sizes: Sequence[int]) -> list[int]:
-    """The stride of each of the finer sizes.
+    """The strides of an axis that is cut into these finer sizes.
 
     >>> cut(((30, 2),), [2, 3, 5])
     [30, 10, 2]

@@ -1,7 +1,7 @@
 """The fusion report: why nodes share a kernel or do not, derived from a partition on demand.
 
-While a partition decides, it notes only what cannot be seen afterwards. What a value has to do with
-its readers, and the bytes that it costs, is plain from where they ended.
+While partitioning, only facts are recorded that cannot be derived from its result. How a value
+relates to its readers, and the bytes that it costs, follow from the clusters.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ BACK = "it is kept for the backward pass"
 
 @dataclass(frozen=True, eq=False)
 class Notes:
-    """Notes of a partition: clusters of nodes, what they read, and the alternatives weighed."""
+    """The fusion report of a partition: its decisions, and those that follow from it."""
 
     placed: Placed
 
     @property
     def products(self) -> list[Fusion]:
-        """The decisions about products and the nodes beside them."""
+        """The decisions about epilogues and prologues of products."""
         return [x for x in self.placed.decisions if isinstance(x, Fusion)]
 
     @property
     def weighed(self) -> list[Weighed]:
-        """The alternatives that were thought of, where it is not plain to see."""
+        """The alternatives that were weighed, and the reasons."""
         return [x for x in self.placed.decisions if isinstance(x, Weighed)]
 
     def decisions(self) -> Iterator[Fusion]:
-        """The decisions about products, then about every value and its readers."""
+        """Yield the decisions about products, then about every value and its readers."""
         products, weighed = self.products, self.weighed
         yield from products
         pairs, home = list(self._pairs()), self.placed.home
@@ -65,13 +65,13 @@ class Notes:
                 yield with_measurement(found, judged)
 
     def _pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Every value that a kernel makes, with each of its readers."""
+        """Each pair of a value that a kernel makes and a node that reads it."""
         for reader in self.placed.home:
             read = dict.fromkeys(self.placed.read_by(reader))
             yield from ((x, reader) for x in read if x in self.placed.home)
 
     def _plainly(self, x: Node, reader: Node) -> str:
-        """Why a value is stored, where nothing had to be weighed."""
+        """The reason why a value is stored, where none was recorded."""
         if self.placed.home[reader].opaque and reader in self.placed.bases:
             return READ
         if not self.placed.home[x].opaque:
@@ -87,5 +87,5 @@ def with_measurement(found: Fusion, judged: Fusion | None) -> Fusion:
 
 
 def phase(x: Node) -> str:
-    """The part of a step that a node belongs to."""
+    """The phase of a training step that a node belongs to, such as "forward"."""
     return x.sites[0].phase if x.sites else ""

@@ -1,4 +1,4 @@
-"""Between which calls threads must wait for each other."""
+"""Barriers: the calls before which all threads must wait for each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """Bytes that a call touches: of which memory, from where to where."""
+    """A range of bytes that a call touches in one memory."""
 
     memory: object
     start: int
@@ -42,17 +42,17 @@ def barriers(calls: Sequence[Touch]) -> list[bool]:
 
 
 class TouchedBytes:
-    """Bytes of memories as stretches: of each memory their starts and ends, in turn, ascending."""
+    """A set of bytes: for each memory, the starts and ends of its ranges in turn, ascending."""
 
     def __init__(self) -> None:
         self.edges: dict[object, list[int]] = {}
 
     def meets(self, spans: Iterable[Span]) -> bool:
-        """Whether some of these bytes are among them."""
+        """Whether any of these ranges overlaps the set."""
         return any(map(self._meets, spans))
 
     def _meets(self, span: Span) -> bool:
-        """Whether bytes of a span were touched."""
+        """Whether a range overlaps the set."""
         edges = self.edges.get(span.memory)
         if edges is None:
             return False

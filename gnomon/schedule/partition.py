@@ -8,7 +8,7 @@ cut            a kernel becomes two, where that is measured to be faster
 epilogues      products compute what is pointwise on their sums
 prologues      products compute their left factor while they copy it
 
-A step moves nodes in place, and gives what it decided and what it refused. No bit changes.
+A step moves nodes in place, and returns its decisions and refusals. No step changes a bit.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ STEPS: tuple[tuple[str, PartitionStep], ...] = (
     ("epilogues", lambda placed, by: fuse_epilogues(placed, by.carries, by.judge)),
     ("prologues", lambda placed, by: fuse_prologues(placed, by.opens, by.judge)),
 )
-"""The steps after clustering, each under the optimisation that it belongs to."""
+"""The steps after clustering, each with the optimisation that enables it."""
 
 
 def partition_of(

@@ -1,7 +1,7 @@
-"""Decisions about the nodes of a graph: clusters, readings, what must be stored.
+"""The state of a partition: clusters, readings, and the nodes that must be stored.
 
-All that kernels are generated from, and what fusions change in place. Who decides is elsewhere:
-partition.py and what it calls.
+Kernels are generated from this, and fusions change it in place; decisions are made in partition.py
+and the files it calls.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Placed:
-    """The nodes of a graph in clusters."""
+    """A graph's nodes in clusters, which the steps of a partition change in place."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.users = graph, count_users(graph)
@@ -27,14 +27,14 @@ class Placed:
         self.home: dict[Node, Cluster] = {}
         self.reads: dict[Node, list[Reading]] = {}
         self.bases: dict[Node, Sequence[Node]] = {}
-        """Opaque node -> what is stored for its operands."""
+        """Opaque node -> the stored values behind its operands."""
         self.results = {x for x in graph.outputs if x.op != "input"}
         self.required: set[Node] = {*self.results}
-        """Nodes that are stored whatever fusion says: results, and what opaque calls read."""
+        """Nodes that are stored whatever fusion decides: results, and operands of opaque calls."""
         self.rematerialized: set[Node] = set()
-        """What other kernels recompute: they would read it without waiting, were it stored."""
+        """Values that their readers' kernels recompute, instead of reading them from memory."""
         self.decisions: list[Decision] = []
-        """The decisions and refusals so far, only where they are not plain to see."""
+        """The decisions and refusals so far, without the obvious ones."""
 
     def read_by(self, node: Node) -> Sequence[Node]:
         """The nodes that a node of a cluster reads."""
@@ -55,7 +55,7 @@ class Placed:
         return x in self.required or any(self.home[y] is not own for y in self.readers.get(x, ()))
 
     def forget_unread(self) -> None:
-        """Remove nodes from clusters that have no readers left, because these recompute them."""
+        """Remove nodes without readers from clusters: the former readers recompute them."""
         wanted = set(self.required)
         for node in reversed(list(self.home)):
             if node in self.bases:
@@ -72,7 +72,7 @@ class Placed:
 
     @cached_property
     def stored(self) -> dict[Node, None]:
-        """The nodes that get buffers, in order; asked for when all is decided."""
+        """The nodes that get buffers, in the graph's order, once all is decided."""
         crossing = set(self.required)
         for node in self.home:
             for reading in self.reads.get(node, ()):
@@ -84,7 +84,7 @@ class Placed:
         return {node: None for node in self.graph.nodes if node in crossing}
 
     def ordered(self) -> list[Cluster]:
-        """Clusters such that each comes after those it needs, otherwise as the graph has them."""
+        """The clusters in topological order, otherwise in the graph's."""
         done: dict[Cluster, None] = {}
 
         def visit(cluster: Cluster) -> None:

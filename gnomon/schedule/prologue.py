@@ -1,7 +1,8 @@
 """Prologues: pointwise nodes that a product computes while it copies its left factor into panels.
 
-The factor is then never stored. A candidate, as epilogues are (epilogue.py): taken where nobody
-else reads the factor, its elements are computed once, and fewer bytes are moved. Bits are the same.
+The factor is then never stored. A prologue is a candidate, as epilogues are (epilogue.py): it is
+taken where the product is the only reader of the factor, the factor's elements are computed once,
+and fewer bytes are moved. Bits are the same.
 """
 
 from __future__ import annotations
@@ -18,28 +19,28 @@ from gnomon.schedule.memory import nbytes
 from gnomon.schedule.placed import Placed
 
 MOST_READ = 2
-"""Operands of the factor's size that are read in its place."""
+"""The most operands of the factor's size that a prologue may read."""
 COSTLY = "it takes longer to compute than memory takes"
 """Measured on Zen 3, one thread: gelu in the product is 4 % slower than before it; relu, a mask, a
 cast and the scale of a norm are 2 to 10 % faster."""
 
 
 class Factor(NamedTuple):
-    """The left operand of a product that a prologue may compute; steps are its last axes."""
+    """The left operand of a product that a prologue may compute, and the size of its last axes."""
 
     node: Node
     steps: int
     refused: str = ""
-    """Why it is better stored, whatever it is made of."""
+    """The reason to store it in any case; empty if there is none."""
 
 
 Opens = Callable[[Node], Factor | None]
 
 
 def fuse_prologues(placed: Placed, opens: Opens | None, judge: Judge | None = None) -> list[Fusion]:
-    """Move nodes into the clusters of products that read them, in place, wherever it pays.
+    """Move nodes into the clusters of products that read them, in place, wherever that pays.
 
-    A result of the graph is stored in any case.
+    Results of the graph are stored in any case.
     """
     found: list[Fusion] = []
     results = set(placed.graph.outputs)
@@ -59,7 +60,7 @@ def fuse_prologues(placed: Placed, opens: Opens | None, judge: Judge | None = No
 
 
 def feeding(placed: Placed, product: Node, factor: Node) -> tuple[Node, ...]:
-    """The factor, after the nodes of its kernel that only it needs; none if it must be kept."""
+    """The factor, after the nodes of its kernel that only it needs; () if it must be stored."""
     own, readers = placed.home[factor], placed.readers
     if own.opaque or not is_element(placed, factor) or list(readers[factor]) != [product]:
         return ()
@@ -77,12 +78,12 @@ def feeding(placed: Placed, product: Node, factor: Node) -> tuple[Node, ...]:
 
 
 def is_element(placed: Placed, node: Node) -> bool:
-    """Whether a node is a function of elements, computed for each."""
+    """Whether a node is an elementwise function, computed once per element."""
     return node.op == "map" and not placed.home[node].members[node]
 
 
 def weigh(placed: Placed, product: Node, factor: Factor, nodes: tuple[Node, ...]) -> Fusion:
-    """The decision about a factor."""
+    """The decision about computing a factor in a prologue, by bytes."""
     own, moved = placed.home[factor.node], {*nodes}
 
     def large(found: set[Node]) -> set[Node]:
@@ -111,7 +112,7 @@ def is_read_outside(placed: Placed, node: Node) -> bool:
 
 
 def take(placed: Placed, product: Node, nodes: Sequence[Node]) -> None:
-    """Move nodes into the product's cluster; nothing else read them."""
+    """Move nodes, which nothing else reads, into the product's cluster."""
     cluster, own = placed.home[product], placed.home[nodes[-1]]
     for node in nodes:
         del own.members[node]

@@ -1,8 +1,8 @@
 """Rematerialization: readers recompute a value whose operands they load in any case.
 
 A product of two tensors need not be stored for a kernel that loads both of them, nor an exponential
-for one that loads what it is the exponential of: memory is slower than arithmetic, and what a
-gradient would read lives long. What would cost its readers more than it spares stays stored.
+for one that loads its argument: memory is slower than arithmetic, and values that a gradient reads
+live long. A value stays stored if recomputing costs its readers more than it saves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COSTLY = "it takes long to recompute"
 GONE = "what it is made of is not kept"
 MORE = "its readers would read more than they spare"
 FUNCTION = 2
-"""Computing a costly function once more takes as long as so many bytes to and from memory."""
+"""The bytes of memory traffic that take as long as one step of a costly function."""
 
 
 def rematerialize(placed: Placed, judge: Judge | None = None) -> list[Weighed]:
@@ -68,12 +68,13 @@ class Rematerialized:
     def __init__(self, node: Node, outside: list[Node], placed: Placed) -> None:
         self.node, self.outside, self.home, self.reads = node, outside, placed.home, placed.reads
         self.bytes = 0
-        """What it would spare memory to recompute it, where that can be done."""
+        """Number of bytes that recomputing the value would save; 0 where it cannot be recomputed.
+        """
 
     def refused(self) -> str:
-        """Why readers do not recompute the value; empty if that takes less than to move it.
+        """The reason why readers do not recompute the value; empty if they do.
 
-        What is folded, a whole row's work for each element, is never done twice.
+        A fold, which costs a whole row's work for each element, is never computed twice.
         """
         own, scalar = self.home[self.node], SCALARS[self.node.params["f"]]
         same = (r for x in self.outside for r in self.reads[x])
@@ -93,7 +94,7 @@ class Rematerialized:
         return "" if spared > 0 else MORE
 
     def _can_be_read(self) -> bool:
-        """Whether all that the value is made of has a buffer in any case, or is one per row."""
+        """Whether every value it is computed from has a buffer in any case, or is one per row."""
         own = self.home[self.node]
         return all(
             self.home.get(r.node) is not own or own.members[r.node] or self._leaves(r.node)
@@ -111,7 +112,7 @@ class Rematerialized:
         )
 
     def _added(self, cluster: Cluster) -> int:
-        """The bytes that a reading kernel loads for it, and did not load before."""
+        """The bytes that a reading cluster loads only to recompute the value."""
         loaded = {
             r.node
             for x in cluster.members

@@ -1,8 +1,8 @@
 """Clusters that differ in sizes alone: one is lowered for all, and its code reads the sizes.
 
-Layers of growing width are such clusters: DenseNet121 has 2,300 of 830 sizes and 66 outlines. What
-is decided by a size on the way is a guard, as in programs for all sizes (gnomon/ir/sizes.py): a
-cluster for which one falls otherwise is lowered by itself.
+Layers of growing width are such clusters: DenseNet121 has 2,300 of 830 sizes and 66 outlines.
+Decisions that depend on a size become guards, as in programs for all sizes (gnomon/ir/sizes.py): a
+cluster for which one is decided otherwise is lowered by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["NestAtSizes", "SharedNests"]
 
 
 class SharedNests:
-    """The clusters of a program by outline, and a nest for each outline that has many sizes."""
+    """The loop nests that clusters of one outline share, for each outline that has many sizes."""
 
     def __init__(self, signatures: Iterable[tuple[Cluster, ClusterSignature]]) -> None:
         self._taken: dict[Cluster, tuple[Hashable, Numbers]] = {}
@@ -55,8 +55,8 @@ class SharedNests:
 def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers] | None:
     """The outline of a cluster, and its numbers; None where these are symbolic already.
 
-    Numbers that are no sizes, and 0 and 1, which select code, are part of the outline. So is the
-    size of a folded axis, since code that knows it is three times as fast where it is short.
+    Numbers that are no sizes, and 0 and 1, which select code, belong to the outline. So does the
+    size of a folded axis, since code that knows it is three times as fast for short axes.
     """
     rows: list[Hashable] = []
     numbers: list[int] = []
@@ -78,7 +78,7 @@ def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers]
 
 
 def folded(node: Node) -> int | None:
-    """The size of the axis that a node folds."""
+    """The size of the axis that a reduction folds; None for other nodes."""
     if node.op != "reduce":
         return None
     axis: int = node.params["axis"]
@@ -86,19 +86,19 @@ def folded(node: Node) -> int | None:
 
 
 def is_read(row: tuple[Any, ...]) -> bool:
-    """Whether the row of a signature is that of a node which is loaded: a shape and a dtype."""
+    """Whether the row of a signature is that of a loaded node: a shape and a dtype."""
     return len(row) == 2
 
 
 def elements(numbers: Numbers) -> int:
-    """The sum of a cluster's sizes: a measure beside others of its outline."""
+    """The sum of a cluster's sizes, to compare it with others of its outline."""
     return sum(n for n in numbers if type(n) is int)
 
 
 def nest_for(
     cluster: Cluster, signature: ClusterSignature, samples: Sequence[Numbers]
 ) -> SizedNest | None:
-    """A nest for clusters like this one."""
+    """A nest on symbolic sizes for clusters like this one."""
 
     def make(stand_in: StandIn) -> SizedNest:
         return SizedNest(cluster, signature, Relations(samples, 0, (), stand_in))
@@ -107,7 +107,7 @@ def nest_for(
 
 
 class SizedNest:
-    """A cluster of which all that varies is symbolic, lowered."""
+    """A loop nest of a cluster whose varying sizes are symbols."""
 
     def __init__(self, cluster: Cluster, signature: ClusterSignature, related: Relations) -> None:
         self._related, self._sizes = related, related.sizes
@@ -132,13 +132,13 @@ class SizedNest:
         return own if own is not None and self.holds(own) else None
 
     def holds(self, own: Numbers) -> bool:
-        """Whether all that was decided so far is right for these sizes."""
+        """Whether all guards recorded so far hold for these sizes."""
         if len(self._sizes.guards) != self._guards:
             self._guards, self._holds = len(self._sizes.guards), self._sizes.test()
         return self._holds(own)
 
     def values(self, names: tuple[Any, ...], own: Numbers) -> dict[Any, int]:
-        """The values of symbolic numbers at sizes."""
+        """The values of symbolic numbers at the given sizes."""
         if names not in self._functions:
             self._functions[names] = self._sizes.function(names)
         return dict(zip(names, self._functions[names](own), strict=True))
@@ -158,7 +158,7 @@ class NestAtSizes:
             yield replace(part, buffers=tuple([self.nodes[k] for k in places]))
 
     def holds(self) -> bool:
-        """Whether the guards recorded since then hold for this cluster's numbers."""
+        """Whether the nest's guards, later ones included, hold for this cluster's numbers."""
         return self.nest.holds(self.own)
 
     def values(self, names: Iterable[Any]) -> dict[Any, int]:
@@ -167,7 +167,7 @@ class NestAtSizes:
 
 
 def renumbered(signature: ClusterSignature, numbers: Iterator[Any]) -> dict[Node, Node]:
-    """Copy a cluster with other numbers into a new arena; the copy of each node."""
+    """Copy a cluster into a new arena with other numbers; returns the copy of each node."""
     arena, image = Arena(), dict[Node, Node]()
     for node, row in zip(signature.numbers, signature.rows, strict=True):
         if is_read(row):

@@ -24,7 +24,7 @@ from gnomon.dtypes import (
 )
 from gnomon.errors import ArgumentError, DtypeError, OutOfMemory, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import held
+from gnomon.ir.operators import value_in_dtype
 from gnomon.ir.provenance import from_one_line
 from gnomon.ops import creation as nodes
 from gnomon.runtime.buffer import row_major
@@ -84,7 +84,7 @@ def array_from(values: Any, dtype: DType | None) -> np.ndarray:
     elif not given and dtype.is_integer and array.size and array.dtype.kind in "iuf":
         # written out, they are meant: what has a dtype of its own wraps
         for extreme in (array.min(), array.max()):
-            held("tensor", extreme.item(), dtype)
+            value_in_dtype("tensor", extreme.item(), dtype)
     if array.dtype.kind == "c" and not dtype.is_complex:
         raise DtypeError(f"tensor: {dtype.name} holds no complex numbers. Give a complex dtype.")
     return np.asarray(array, dtype.numpy)

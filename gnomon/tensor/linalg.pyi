@@ -12,77 +12,77 @@ _int = builtins.int
 _type = builtins.type
 from gnomon.errors import LinAlgError as LinAlgError
 def cholesky(x: Tensor, upper: _bool = ...) -> Tensor:
-    """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+    """The lower triangle L of L · Lᵀ = x, for x symmetric positive definite; or the upper one, Lᵀ."""
 def cholesky_ex(x: Tensor, *, upper: _bool = ..., check_errors: _bool = ...) -> tuple[Tensor, Tensor]:
-    """The factor of cholesky, and 0 or the order of the first leading minor that is not positive."""
+    """Result of cholesky, and the order of the first leading minor that is not positive, or 0."""
 def cond(x: Tensor, p: _float | str | None = ...) -> Tensor:
-    """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
+    """The condition number: the norm of x times the norm of its inverse; ∞ if singular."""
 def cross(x: Tensor, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
-    """The vector at right angles to two vectors of three elements, along the first such axis."""
+    """The cross product of vectors along an axis; None takes the first axis of size 3."""
 def det(x: Tensor) -> Tensor:
-    """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
+    """The determinant."""
 def diagonal(A: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor:
     """A diagonal of the last two axes."""
 def eig(input: Tensor) -> EigenPairs:
     """Eigenvalues and eigenvectors of length 1; Hermitian matrices have eigh."""
 def eigh(x: Tensor, UPLO: str = ...) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of a symmetric matrix, from the smallest, and its eigenvectors as columns."""
+    """Eigenvalues of a symmetric matrix in ascending order, and its eigenvectors as columns."""
 def eigvals(input: Tensor) -> Tensor:
     """Eigenvalues: those of eig, also where nobody asks for vectors."""
 def eigvalsh(x: Tensor, UPLO: str = ...) -> Tensor:
-    """Eigenvalues of a symmetric matrix, from the smallest."""
+    """Eigenvalues of a symmetric matrix, in ascending order."""
 def householder_product(x: Tensor, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
     """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
 def inv(x: Tensor) -> Tensor:
-    """The matrix whose product with x is the identity."""
+    """The inverse matrix."""
 def inv_ex(x: Tensor, *, check_errors: _bool = ...) -> tuple[Tensor, Tensor]:
-    """The inverse, and the first pivot that is 0, from 1; 0 where none is."""
+    """The inverse, and the 1-based number of the first pivot that is 0, or 0."""
 def lstsq(input: Tensor, b: Tensor, rcond: _float | None = ..., *, driver: str | None = ...) -> Nearest:
     """The x for which A · x is nearest to b, of least length, and what PyTorch's driver tells."""
 def lu(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
-    """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+    """P, L and U such that P · L · U = x: a permutation, a unit lower and an upper triangle."""
 def lu_factor(x: Tensor, *, pivot: _bool = ...) -> tuple[Tensor, Tensor]:
-    """L and U in one matrix, and the row that each step exchanged with its own, from 1."""
+    """L and U in one matrix, and the 1-based row that each step exchanged with its own."""
 def lu_factor_ex(x: Tensor, *, pivot: _bool = ..., check_errors: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
-    """lu_factor's results, and the first pivot that is 0, from 1; 0 where none is."""
+    """Results of lu_factor, and the 1-based number of the first pivot that is 0, or 0."""
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = ..., adjoint: _bool = ...) -> Tensor:
-    """x of A · x = B from the results of lu_factor; of x · A = B; with adjoint, of Aᵀ."""
+    """Solve A · x = B, x · A = B or, with adjoint, Aᵀ · x = B by the results of lu_factor."""
 def matmul(x: Tensor, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-    """The product of matrices; axes before the last two are batches and broadcast."""
+    """The matrix product; axes before the last two are batches and broadcast."""
 def matrix_exp(x: Tensor) -> Tensor:
-    """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+    """The matrix exponential Σ xᵏ / k!, by scaling and squaring in float64."""
 def matrix_norm(x: Tensor, ord: _float | str = ..., axis: Sequence[_int] = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: Sequence[_int] = ..., keepdim: _bool = ...) -> Tensor:
-    """The size of a matrix: the root of its sum of squares, or the most that it does to a vector."""
+    """A norm of matrices over two axes."""
 def matrix_power(x: Tensor, n: _int) -> Tensor:
-    """The product of n matrices x, of −n inverses of it, or the identity."""
+    """The n-th power of a matrix; negative n powers its inverse."""
 def matrix_rank(x: Tensor, tol: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
     """The number of singular values above max(atol, rtol · largest)."""
 def matrix_transpose(x: Tensor) -> Tensor:
-    """The last two axes exchanged."""
+    """Exchange the last two axes."""
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that needs the fewest multiplications."""
 def norm(input: Tensor, ord: _float | str | None = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: object = ...) -> Tensor:
     """The length of a vector, or of all elements; with an order and two axes, of matrices."""
 def outer(x: Tensor, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
-    """Every element of one vector times every one of the other."""
+    """The outer product of two vectors."""
 def pinv(x: Tensor, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
     """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
 def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
-    """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+    """Q with orthonormal columns and an upper triangle R such that Q · R = x."""
 def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The sign of the determinant, and the logarithm of its size."""
+    """The sign of the determinant, and the logarithm of its absolute value."""
 def solve(A: Tensor, B: Tensor, *, left: _bool = ...) -> Tensor:
-    """x of A · x = B, or of x · A = B."""
+    """Solve A · x = B, or x · A = B."""
 def solve_ex(A: Tensor, B: Tensor, *, left: _bool = ..., check_errors: _bool = ...) -> tuple[Tensor, Tensor]:
-    """solve, and the first pivot that is 0, from 1; 0 where none is."""
+    """Result of solve, and the 1-based number of the first pivot that is 0, or 0."""
 def solve_triangular(A: Tensor, B: Tensor, *, upper: _bool, left: _bool = ..., unitriangular: _bool = ...) -> Tensor:
-    """x of A · x = B, or of x · A = B; only one triangle of A is read."""
+    """Solve A · x = B, or x · A = B, for a triangular A; only its triangle is read."""
 def svd(x: Tensor, full_matrices: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
-    """U, S and Vᵀ of U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 from the largest."""
+    """U, S and Vᵀ such that U · diag(S) · Vᵀ = x: orthonormal columns, and S ≥ 0 descending."""
 def svdvals(x: Tensor) -> Tensor:
-    """Singular values, from the largest."""
+    """Singular values, in descending order."""
 def tensordot(x: Tensor, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
-    """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+    """The sum of products over the last axes of x and the first of y, or over the given pairs."""
 def tensorinv(input: Tensor, ind: _int = ...) -> Tensor:
     """The inverse of tensordot by a tensor over its last axes, its first `ind` axes as rows."""
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = ...) -> Tensor:
@@ -92,6 +92,6 @@ def trace(x: Tensor, *, offset: _int = ..., dtype: object = ...) -> Tensor:
 def vander(x: Tensor, *, N: _int | None = ...) -> Tensor:
     """The powers of elements as columns, from the zeroth up."""
 def vecdot(x: Tensor, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-    """The sums of products along an axis."""
+    """The dot products along an axis."""
 def vector_norm(x: Tensor, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-    """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+    """The norm of vectors over axes: the ord-th root of the sum of |x|^ord."""

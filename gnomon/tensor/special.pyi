@@ -31,11 +31,11 @@ def entr(x: Tensor) -> Tensor:
 def erf(x: Tensor) -> Tensor:
     """The error function."""
 def erfc(x: Tensor) -> Tensor:
-    """1 − erf(x), exact where erf is near 1."""
+    """1 − erf(x), accurate where erf(x) is near 1."""
 def erfcx(x: Tensor) -> Tensor:
     """e^(x²) · erfc(x), where its factors leave the range of floats."""
 def erfinv(x: Tensor) -> Tensor:
-    """The number whose erf is x: an approximation, and three steps of Halley's method."""
+    """The inverse of erf, by an approximation and three steps of Halley's method."""
 def exp2(x: Tensor) -> Tensor:
     """2 to the power x."""
 def expit(x: Tensor) -> Tensor:
@@ -43,9 +43,9 @@ def expit(x: Tensor) -> Tensor:
 def expm1(x: Tensor) -> Tensor:
     """exp(x) − 1, exact near 0."""
 def gammainc(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral is below y: P(x, y)."""
+    """The regularized lower incomplete gamma function P(x, y)."""
 def gammaincc(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-    """The share of Γ(x) whose integral is above y: Q(x, y)."""
+    """The regularized upper incomplete gamma function Q(x, y) = 1 − P(x, y)."""
 def gammaln(x: Tensor) -> Tensor:
     """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
 def hermite_polynomial_h(x: Any, n: Any) -> Tensor:
@@ -69,11 +69,11 @@ def log1p(x: Tensor) -> Tensor:
 def log_ndtr(x: Tensor) -> Tensor:
     """The logarithm of the share of the normal distribution below x."""
 def log_softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-    """The logarithm of softmax, without its underflow."""
+    """log(softmax(x)), without underflow."""
 def logit(x: Tensor, eps: _float | None = ...) -> Tensor:
-    """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+    """log(x / (1 − x)); with eps, x is first clamped to [eps, 1 − eps]."""
 def logsumexp(x: Tensor, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-    """log of the sum of exp(x) over axes, without overflow."""
+    """log(sum(exp(x))) over axes, without overflow."""
 def modified_bessel_i0(x: Tensor) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
 def modified_bessel_i1(x: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ def modified_bessel_k0(x: Tensor) -> Tensor:
 def modified_bessel_k1(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 1."""
 def multigammaln(x: Tensor, p: _int) -> Tensor:
-    """The logarithm of the gamma function of p dimensions."""
+    """The logarithm of the multivariate gamma function of dimension p."""
 def ndtr(x: Tensor) -> Tensor:
     """The share of the normal distribution below x."""
 def ndtri(x: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ def polygamma(n: _int, x: Tensor = ..., *, input: Tensor = ..., tensor: Tensor =
 def psi(x: Tensor) -> Tensor:
     """The derivative of lgamma."""
 def round(x: Tensor, *, decimals: _int = ...) -> Tensor:
-    """The nearest number with so many decimals; halves go to the even one."""
+    """Round to a number of decimals; halves go to the even digit."""
 def scaled_modified_bessel_k0(x: Tensor) -> Tensor:
     """The modified Bessel function of the second kind of order 0, times e^x."""
 def scaled_modified_bessel_k1(x: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def shifted_chebyshev_polynomial_w(x: Any, n: Any) -> Tensor:
 def sinc(x: Tensor) -> Tensor:
     """sin(πx) / (πx), and 1 at 0."""
 def softmax(x: Tensor, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-    """Exponentials along an axis, scaled to sum to 1."""
+    """Exponentials along an axis, divided by their sum."""
 def spherical_bessel_j0(x: Tensor) -> Tensor:
     """sin(x) / x, and 1 at 0."""
 def xlog1py(x: Tensor | _bool | _int | _float, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:

@@ -281,7 +281,7 @@ class Tensor:
     def acosh_(self) -> Tensor:
         """The inverse of cosh."""
     def adaptive_avg_pool(self, sizes: Sequence[_int]) -> Tensor:
-        """The mean of bins that cut the last axes into so many parts."""
+        """The mean of each of the bins that divide the last axes into the given numbers of parts."""
     def adaptive_avg_pool1d(self, output_size: _int | Sequence[_int | None]) -> Tensor:
         """avg over bins that cut each of the last 1 axes evenly."""
     def adaptive_avg_pool1d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
@@ -295,9 +295,9 @@ class Tensor:
     def adaptive_avg_pool3d_(self, output_size: _int | Sequence[_int | None]) -> Tensor:
         """avg over bins that cut each of the last 3 axes evenly."""
     def adaptive_avg_pool_(self, sizes: Sequence[_int]) -> Tensor:
-        """The mean of bins that cut the last axes into so many parts."""
+        """The mean of each of the bins that divide the last axes into the given numbers of parts."""
     def adaptive_max_pool(self, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
-        """The largest of bins that cut the last axes into so many parts, and where it stands first."""
+        """The maximum of each bin of adaptive_avg_pool, and on request the index of its first place."""
     def adaptive_max_pool1d(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """max over bins that cut each of the last 1 axes evenly."""
     def adaptive_max_pool1d_(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor:
@@ -311,7 +311,7 @@ class Tensor:
     def adaptive_max_pool3d_(self, output_size: _int | Sequence[_int | None], return_indices: _bool = ...) -> Tensor:
         """max over bins that cut each of the last 3 axes evenly."""
     def adaptive_max_pool_(self, sizes: Sequence[_int], return_indices: _bool = ...) -> Tensor:
-        """The largest of bins that cut the last axes into so many parts, and where it stands first."""
+        """The maximum of each bin of adaptive_avg_pool, and on request the index of its first place."""
     def add(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x + alpha · y."""
     def add_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -341,31 +341,31 @@ class Tensor:
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
         """beta · x + alpha · outer(vec1, vec2)."""
     def adjoint(self) -> Tensor:
-        """The last two axes exchanged, and complex numbers conjugated."""
+        """Exchange the last two axes and conjugate complex elements."""
     def all(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Whether every element over axes differs from 0."""
+        """Whether all elements over axes differ from 0."""
     def all_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Whether every element over axes differs from 0."""
+        """Whether all elements over axes differ from 0."""
     def allclose(self, y: Tensor = ..., rtol: _float = ..., atol: _float = ..., equal_nan: _bool = ..., *, other: Tensor = ...) -> _bool:
         """Whether all elements are close."""
     def amax(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The largest over axes; NaN wins. Equals share the gradient."""
+        """The maximum over axes; NaN if any is. Equal elements share the gradient."""
     def amax_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The largest over axes; NaN wins. Equals share the gradient."""
+        """The maximum over axes; NaN if any is. Equal elements share the gradient."""
     def amin(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The smallest over axes; NaN wins. Equals share the gradient."""
+        """The minimum over axes; NaN if any is. Equal elements share the gradient."""
     def amin_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The smallest over axes; NaN wins. Equals share the gradient."""
+        """The minimum over axes; NaN if any is. Equal elements share the gradient."""
     def aminmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
-        """The smallest and the largest over an axis, or of all."""
+        """The minimum and the maximum over an axis; None means all elements."""
     def aminmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The smallest and the largest over an axis, or of all."""
+        """The minimum and the maximum over an axis; None means all elements."""
     def angle(self) -> Tensor:
         """The angle of a number in the complex plane; of a real one 0, or π below 0."""
     def any(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Whether an element over axes differs from 0."""
+        """Whether any element over axes differs from 0."""
     def any_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """Whether an element over axes differs from 0."""
+        """Whether any element over axes differs from 0."""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Set each element to the result of a Python function of it."""
     def arccos(self) -> Tensor:
@@ -397,17 +397,17 @@ class Tensor:
     def arctanh_(self) -> Tensor:
         """The inverse of tanh."""
     def argmax(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x."""
+        """Index of the maximum, first of equal elements; NaN is largest. None: in flattened x."""
     def argmax_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the largest, the first of equals; NaN is largest. No axis: in flattened x."""
+        """Index of the maximum, first of equal elements; NaN is largest. None: in flattened x."""
     def argmin(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x."""
+        """Index of the minimum, first of equal elements; NaN is smallest. None: in flattened x."""
     def argmin_(self, axis: _int | None = ..., keepdims: _bool = ..., *, dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The position of the smallest, the first of equals; NaN is smallest. No axis: in flattened x."""
+        """Index of the minimum, first of equal elements; NaN is smallest. None: in flattened x."""
     def argsort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
-        """Positions that put an axis in order; equals keep theirs."""
+        """The indices that sort an axis; equal elements keep their order."""
     def argsort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
-        """Positions that put an axis in order; equals keep theirs."""
+        """The indices that sort an axis; equal elements keep their order."""
     def argwhere(self) -> Tensor:
         """The positions of what is not zero, one row each."""
     def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = ...) -> Tensor:
@@ -453,7 +453,7 @@ class Tensor:
     def atleast_3d_(self, *more: Tensor) -> Tensor:
         """x with at least three axes."""
     def avg_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
-        """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
+        """The mean of each window of x (n, c, ...); `counted` is the padding included in means."""
     def avg_pool1d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
         """The mean of every window over the last 1 axes."""
     def avg_pool1d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
@@ -467,7 +467,7 @@ class Tensor:
     def avg_pool3d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
         """The mean of every window over the last 3 axes."""
     def avg_pool_(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], counted: tuple[tuple[_int, _int], ...], divisor: _int | None = ...) -> Tensor:
-        """The mean of every window of x (n, c, ...); `counted` is the padding that counts as elements."""
+        """The mean of each window of x (n, c, ...); `counted` is the padding included in means."""
     def backward(self, gradient: Tensor | None = ..., retain_graph: _bool | None = ..., create_graph: _bool = ..., inputs: Sequence[Tensor] | None = ...) -> None:
         """Gather the gradients of this tensor in the leaves that it depends on."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
@@ -475,13 +475,13 @@ class Tensor:
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _bool | _int | _float = ..., alpha: _bool | _int | _float = ...) -> Tensor:
         """beta · x + alpha · (batch1 @ batch2)."""
     def batch_norm(self, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
+        """Normalize each channel (axis 1) by a given mean and variance, then scale and shift."""
     def batch_norm_(self, mean: Tensor, var: Tensor, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """Each channel (axis 1) of x, made standard by a given mean and variance, scaled and moved."""
+        """Normalize each channel (axis 1) by a given mean and variance, then scale and shift."""
     def batch_norm_training(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> tuple[Tensor, Tensor, Tensor]:
-        """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
+        """batch_norm by the batch's own mean and variance, returned too, the variance unbiased."""
     def batch_norm_training_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """batch_norm by the batch's own mean and variance; also gives these, the variance unbiased."""
+        """batch_norm by the batch's own mean and variance, returned too, the variance unbiased."""
     def bernoulli(self, *, generator: Generator | None = ...) -> Tensor:
         """Ones with the chance given by each element, else zeros."""
     def bernoulli_(self, p: Any = ..., *, generator: Generator | None = ...) -> Tensor:
@@ -493,13 +493,13 @@ class Tensor:
     def bilinear_(self, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
         """x · weight · y for every output, plus the bias."""
     def binary_cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
-        """−log of the chance that x gives to a yes-or-no answer."""
+        """−log of the probability that x gives to a binary target."""
     def binary_cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
-        """−log of the chance that x gives to a yes-or-no answer."""
+        """−log of the probability that x gives to a binary target."""
     def binary_cross_entropy_with_logits(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-        """binary_cross_entropy of sigmoid(x), without its overflow."""
+        """binary_cross_entropy of sigmoid(x), without overflow."""
     def binary_cross_entropy_with_logits_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ..., pos_weight: Tensor | None = ...) -> Tensor:
-        """binary_cross_entropy of sigmoid(x), without its overflow."""
+        """binary_cross_entropy of sigmoid(x), without overflow."""
     def bincount(self, weights: Tensor | None = ..., minlength: _int = ...) -> Tensor:
         """The number of times that each number occurs."""
     def bitwise_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -507,17 +507,17 @@ class Tensor:
     def bitwise_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in both."""
     def bitwise_invert(self) -> Tensor:
-        """The other bits."""
+        """Invert every bit of x; logical not for booleans."""
     def bitwise_invert_(self) -> Tensor:
-        """The other bits."""
+        """Invert every bit of x; logical not for booleans."""
     def bitwise_left_shift(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · 2^y, wrapping."""
     def bitwise_left_shift_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x · 2^y, wrapping."""
     def bitwise_not(self) -> Tensor:
-        """The other bits."""
+        """Invert every bit of x; logical not for booleans."""
     def bitwise_not_(self) -> Tensor:
-        """The other bits."""
+        """Invert every bit of x; logical not for booleans."""
     def bitwise_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The bits set in one."""
     def bitwise_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -537,19 +537,19 @@ class Tensor:
     def bool(self, memory_format: object = ...) -> Tensor:
         """The tensor as bool."""
     def broadcast_to(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+        """Repeat x along axes of size 1 and along new leading axes; -1 keeps a size."""
     def bucketize(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
-        """The number of the interval between boundaries in which each element is."""
+        """The index of the interval between boundaries that contains each element."""
     def bucketize_(self, boundaries: Tensor, *, out_int32: _bool = ..., right: _bool = ...) -> Tensor:
-        """The number of the interval between boundaries in which each element is."""
+        """The index of the interval between boundaries that contains each element."""
     def byte(self, memory_format: object = ...) -> Tensor:
         """The tensor as uint8."""
     def cauchy_(self, median: _float = ..., sigma: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Set the elements to numbers from a Cauchy distribution."""
     def cdist(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
-        """The p-norm of every row of x minus every row of y."""
+        """The p-norm of the difference between every row of x and every row of y."""
     def cdist_(self, y: Tensor = ..., p: _float = ..., compute_mode: str | None = ..., *, other: Tensor = ..., x2: Tensor = ...) -> Tensor:
-        """The p-norm of every row of x minus every row of y."""
+        """The p-norm of the difference between every row of x and every row of y."""
     def cdouble(self, memory_format: object = ...) -> Tensor:
         """The tensor as complex128."""
     def ceil(self) -> Tensor:
@@ -557,61 +557,61 @@ class Tensor:
     def ceil_(self) -> Tensor:
         """The nearest whole number above."""
     def celu(self, alpha: _float = ...) -> Tensor:
-        """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
+        """elu with a continuous derivative for every alpha (Barron 2017, arXiv:1704.07483)."""
     def celu_(self, alpha: _float = ...) -> Tensor:
-        """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483)."""
+        """elu with a continuous derivative for every alpha (Barron 2017, arXiv:1704.07483)."""
     def cfloat(self, memory_format: object = ...) -> Tensor:
         """The tensor as complex64."""
     def channel_shuffle(self, groups: _int) -> Tensor:
-        """Channels dealt out in turn: the first of every group, then the second, ..."""
+        """Interleave groups of channels: the first of every group, then the second, ..."""
     def channel_shuffle_(self, groups: _int) -> Tensor:
-        """Channels dealt out in turn: the first of every group, then the second, ..."""
+        """Interleave groups of channels: the first of every group, then the second, ..."""
     def char(self, memory_format: object = ...) -> Tensor:
         """The tensor as int8."""
     def cholesky(self, upper: _bool = ...) -> Tensor:
-        """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+        """The lower triangle L of L · Lᵀ = x, for x symmetric positive definite; or the upper one, Lᵀ."""
     def cholesky_(self, upper: _bool = ...) -> Tensor:
-        """The lower triangle L of L · Lᵀ = x, x symmetric and positive definite; or the upper one, Lᵀ."""
+        """The lower triangle L of L · Lᵀ = x, for x symmetric positive definite; or the upper one, Lᵀ."""
     def cholesky_inverse(self, upper: _bool = ...) -> Tensor:
-        """The inverse of x · xᵀ, x a factor of cholesky."""
+        """The inverse of x · xᵀ, or of xᵀ · x if upper, by the Cholesky factor x."""
     def cholesky_inverse_(self, upper: _bool = ...) -> Tensor:
-        """The inverse of x · xᵀ, x a factor of cholesky."""
+        """The inverse of x · xᵀ, or of xᵀ · x if upper, by the Cholesky factor x."""
     def cholesky_solve(self, L: Tensor = ..., upper: _bool = ..., *, input2: Tensor = ...) -> Tensor:
-        """y of L · Lᵀ · y = x, L a factor of cholesky."""
+        """Solve A · y = x by the factor L of A = L · Lᵀ, or of A = Lᵀ · L if upper."""
     def cholesky_solve_(self, L: Tensor = ..., upper: _bool = ..., *, input2: Tensor = ...) -> Tensor:
-        """y of L · Lᵀ · y = x, L a factor of cholesky."""
+        """Solve A · y = x by the factor L of A = L · Lᵀ, or of A = Lᵀ · L if upper."""
     def chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
-        """At most so many parts, all equal but perhaps the last."""
+        """Split an axis into at most `chunks` parts of one size; the last may be smaller."""
     def clamp(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
-        """x, but at least min and at most max, where these are given."""
+        """Clamp x to [min, max]; None means no bound."""
     def clamp_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
-        """x, but at least min and at most max, where these are given."""
+        """Clamp x to [min, max]; None means no bound."""
     def clamp_max(self, max: Tensor | _bool | _int | _float) -> Tensor:
-        """x, but at most max."""
+        """Clamp x to at most max."""
     def clamp_max_(self, max: Tensor | _bool | _int | _float) -> Tensor:
-        """x, but at most max."""
+        """Clamp x to at most max."""
     def clamp_min(self, min: Tensor | _bool | _int | _float) -> Tensor:
-        """x, but at least min."""
+        """Clamp x to at least min."""
     def clamp_min_(self, min: Tensor | _bool | _int | _float) -> Tensor:
-        """x, but at least min."""
+        """Clamp x to at least min."""
     def clip(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
-        """x, but at least min and at most max, where these are given."""
+        """Clamp x to [min, max]; None means no bound."""
     def clip_(self, min: Tensor | _bool | _int | _float | None = ..., max: Tensor | _bool | _int | _float | None = ...) -> Tensor:
-        """x, but at least min and at most max, where these are given."""
+        """Clamp x to [min, max]; None means no bound."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
         """A differentiable copy; its axes keep their order in memory by default."""
     def coalesce(self) -> Tensor:
         """The tensor itself: no place of it has two values."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
-        """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+        """Add columns at their windows' places in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
-        """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
+        """Add columns at their windows' places in an image: PyTorch's nn.functional.fold."""
     def combinations(self, r: _int = ..., with_replacement: _bool = ...) -> Tensor:
         """All choices of r elements of a vector, a row each."""
     def condition_number(self, p: _float | str | None = ...) -> Tensor:
-        """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
+        """The condition number: the norm of x times the norm of its inverse; ∞ if singular."""
     def condition_number_(self, p: _float | str | None = ...) -> Tensor:
-        """The condition number: the norm of a matrix times that of its inverse; infinite without one."""
+        """The condition number: the norm of x times the norm of its inverse; ∞ if singular."""
     def conj(self) -> Tensor:
         """The numbers with the opposite imaginary parts; a real tensor itself."""
     def conj_physical(self) -> Tensor:
@@ -647,9 +647,9 @@ class Tensor:
     def conv_transpose3d_(self, weight: Tensor, bias: Tensor | None = ..., stride: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., output_padding: _int | Sequence[_int] = ..., groups: _int = ..., dilation: _int | Sequence[_int] = ...) -> Tensor:
         """The transpose of a convolution over 3 axes."""
     def convolution(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
-        """A kernel slid over x: sums of products over channels and kernel at every place."""
+        """Convolution (cross-correlation, as in PyTorch) over all axes after batch and channels."""
     def convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
-        """A kernel slid over x: sums of products over channels and kernel at every place."""
+        """Convolution (cross-correlation, as in PyTorch) over all axes after batch and channels."""
     def copy_(self, other: Any, non_blocking: _bool = ...) -> Tensor:
         """Copy another tensor's values into this one."""
     def copysign(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -657,9 +657,9 @@ class Tensor:
     def copysign_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """|x| with y's sign."""
     def corrcoef(self) -> Tensor:
-        """Correlations of variables, the rows of x."""
+        """The correlation matrix of variables, which are the rows of x."""
     def corrcoef_(self) -> Tensor:
-        """Correlations of variables, the rows of x."""
+        """The correlation matrix of variables, which are the rows of x."""
     def cos(self) -> Tensor:
         """The cosine of an angle in radians."""
     def cos_(self) -> Tensor:
@@ -669,67 +669,67 @@ class Tensor:
     def cosh_(self) -> Tensor:
         """The hyperbolic cosine."""
     def cosine_embedding_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
-        """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
+        """1 − cosine where the target is 1, max(0, cosine − margin) where it is −1."""
     def cosine_embedding_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
-        """1 − cosine of the rows where the target is 1, max(0, cosine − margin) where it is −1."""
+        """1 − cosine where the target is 1, max(0, cosine − margin) where it is −1."""
     def cosine_similarity(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
+        """The cosine of the angle between x and y along an axis; norms are at least eps."""
     def cosine_similarity_(self, y: Tensor = ..., axis: _int = ..., eps: _float = ..., *, other: Tensor = ..., x2: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The cosine of the angle between rows of x and y along an axis; lengths count as at least eps."""
+        """The cosine of the angle between x and y along an axis; norms are at least eps."""
     def count_nonzero(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The number of elements over axes that differ from 0."""
+        """The number of nonzero elements over axes."""
     def count_nonzero_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The number of elements over axes that differ from 0."""
+        """The number of nonzero elements over axes."""
     def cov(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-        """The covariances of variables, the rows of x."""
+        """The covariance matrix of variables, which are the rows of x."""
     def cov_(self, *, correction: _int | _float = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-        """The covariances of variables, the rows of x."""
+        """The covariance matrix of variables, which are the rows of x."""
     def cpu(self) -> Tensor:
         """The tensor in main memory: itself; TraceError where it has no elements."""
     def cross(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The vector at right angles to two vectors of three elements, along the first such axis."""
+        """The cross product of vectors along an axis; None takes the first axis of size 3."""
     def cross_(self, y: Tensor = ..., axis: _int | None = ..., *, other: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The vector at right angles to two vectors of three elements, along the first such axis."""
+        """The cross product of vectors along an axis; None takes the first axis of size 3."""
     def cross_entropy(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
-        """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+        """−log of the probability that softmax(x) gives to the target class, or the mean over shares."""
     def cross_entropy_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., label_smoothing: _float = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
-        """−log of the chance that softmax(x) gives to the right class, or to each by its share."""
+        """−log of the probability that softmax(x) gives to the target class, or the mean over shares."""
     def cuda(self, device: object = ..., non_blocking: _bool = ...) -> Tensor:
         """The tensor on the card; ArgumentError without one."""
     def cummax(self, axis: _int = ..., *, dim: _int = ...) -> Values:
-        """The largest so far, and where it stands: the latest of equals."""
+        """The cumulative maximum, and its index: the last one of equal elements."""
     def cummax_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """The largest so far, and where it stands: the latest of equals."""
+        """The cumulative maximum, and its index: the last one of equal elements."""
     def cummin(self, axis: _int = ..., *, dim: _int = ...) -> Values:
-        """The smallest so far, and where it stands: the latest of equals."""
+        """The cumulative minimum, and its index: the last one of equal elements."""
     def cummin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """The smallest so far, and where it stands: the latest of equals."""
+        """The cumulative minimum, and its index: the last one of equal elements."""
     def cumprod(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The product of everything up to each element."""
+        """The cumulative product along an axis."""
     def cumprod_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The product of everything up to each element."""
+        """The cumulative product along an axis."""
     def cumsum(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The sum of everything up to each element."""
+        """The cumulative sum along an axis."""
     def cumsum_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The sum of everything up to each element."""
+        """The cumulative sum along an axis."""
     def cumulative_prod(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
-        """The product of everything up to each element; include_initial puts the empty one first."""
+        """The cumulative product along an axis; include_initial puts a 1 first."""
     def cumulative_prod_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
-        """The product of everything up to each element; include_initial puts the empty one first."""
+        """The cumulative product along an axis; include_initial puts a 1 first."""
     def cumulative_sum(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
-        """The sum of everything up to each element; include_initial puts the empty sum first."""
+        """The cumulative sum along an axis; include_initial puts a 0 first."""
     def cumulative_sum_(self, axis: _int | None = ..., *, dtype: object = ..., include_initial: _bool = ..., dim: _int | None = ...) -> Tensor:
-        """The sum of everything up to each element; include_initial puts the empty sum first."""
+        """The cumulative sum along an axis; include_initial puts a 0 first."""
     def data_ptr(self) -> _int:
         """The address of the first element, in the memory of the storage."""
     def deg2rad(self) -> Tensor:
-        """Degrees as radians."""
+        """Convert degrees to radians."""
     def deg2rad_(self) -> Tensor:
-        """Degrees as radians."""
+        """Convert degrees to radians."""
     def det(self) -> Tensor:
-        """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
+        """The determinant."""
     def det_(self) -> Tensor:
-        """The determinant: the volume that a unit of volume becomes, negative if it is mirrored."""
+        """The determinant."""
     def detach(self) -> Tensor:
         """A tensor of the same storage through which no gradients flow."""
     def detach_(self) -> Tensor:
@@ -738,23 +738,23 @@ class Tensor:
     def device_mesh(self) -> Any:
         """The mesh over which a tensor is sharded."""
     def diag(self, diagonal: _int = ...) -> Tensor:
-        """The matrix with this diagonal, or the diagonal of this matrix."""
+        """The diagonal of a matrix, or a matrix with the given vector on its diagonal."""
     def diag_(self, diagonal: _int = ...) -> Tensor:
-        """The matrix with this diagonal, or the diagonal of this matrix."""
+        """The diagonal of a matrix, or a matrix with the given vector on its diagonal."""
     def diag_embed(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
-        """Matrices with the rows of x on a diagonal, along two axes of the result."""
+        """Matrices with the last axis of x on a diagonal of two axes, 0 elsewhere."""
     def diag_embed_(self, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
-        """Matrices with the rows of x on a diagonal, along two axes of the result."""
+        """Matrices with the last axis of x on a diagonal of two axes, 0 elsewhere."""
     def diagflat(self, offset: _int = ...) -> Tensor:
         """The matrix with all elements of a tensor on its diagonal."""
     def diagonal(self, offset: _int = ..., axis1: _int = ..., axis2: _int = ..., *, dim1: _int = ..., dim2: _int = ...) -> Tensor:
-        """The elements whose places on two axes differ by an offset, along a new last axis."""
+        """The diagonal of two axes, shifted by an offset, as a new last axis."""
     def diagonal_scatter(self, src: Tensor, offset: _int = ..., dim1: _int = ..., dim2: _int = ..., *, axis1: _int = ...) -> Tensor:
         """A tensor with other values on a diagonal."""
     def diff(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
-        """Each element minus the one before it, n times; more elements may be put at the ends first."""
+        """The n-th difference along an axis; prepend and append are joined to x first."""
     def diff_(self, n: _int = ..., axis: _int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, dim: _int = ...) -> Tensor:
-        """Each element minus the one before it, n times; more elements may be put at the ends first."""
+        """The n-th difference along an axis; prepend and append are joined to x first."""
     def digamma(self) -> Tensor:
         """The derivative of lgamma."""
     def digamma_(self) -> Tensor:
@@ -776,27 +776,27 @@ class Tensor:
     def divide_(self, y: Tensor | _bool | _int | _float = ..., *, rounding_mode: str | None = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y as floats; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     def dot(self, y: Tensor = ..., *, other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The dot product of two vectors."""
     def dot_(self, y: Tensor = ..., *, other: Tensor = ..., tensor: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors."""
+        """The dot product of two vectors."""
     def double(self, memory_format: object = ...) -> Tensor:
         """The tensor as float64."""
     def dropout(self, key: Tensor, p: _float = ...) -> Tensor:
-        """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+        """Set each element to 0 with probability p, and divide the others by 1 − p."""
     def dropout_(self, key: Tensor, p: _float = ...) -> Tensor:
-        """x with each element set to 0 with probability p, and the others divided by 1 − p."""
+        """Set each element to 0 with probability p, and divide the others by 1 − p."""
     def dsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
-        """Parts along axis 2."""
+        """Split along axis 2."""
     def element_size(self) -> _int:
         """Bytes of one element."""
     def elu(self, alpha: _float = ...) -> Tensor:
-        """x, bending to −alpha below 0."""
+        """x where it is positive, an exponential that tends to −alpha elsewhere."""
     def elu_(self, alpha: _float = ...) -> Tensor:
-        """x, bending to −alpha below 0."""
+        """x where it is positive, an exponential that tends to −alpha elsewhere."""
     def empty_like(self, *, dtype: object = ...) -> Tensor:
-        """0 in the shape and dtype of x."""
+        """Zeros with the shape and dtype of x."""
     def empty_like_(self, *, dtype: object = ...) -> Tensor:
-        """0 in the shape and dtype of x."""
+        """Zeros with the shape and dtype of x."""
     def eq(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x = y."""
     def eq_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -810,13 +810,13 @@ class Tensor:
     def erf_(self) -> Tensor:
         """The error function."""
     def erfc(self) -> Tensor:
-        """1 − erf(x), exact where erf is near 1."""
+        """1 − erf(x), accurate where erf(x) is near 1."""
     def erfc_(self) -> Tensor:
-        """1 − erf(x), exact where erf is near 1."""
+        """1 − erf(x), accurate where erf(x) is near 1."""
     def erfinv(self) -> Tensor:
-        """The number whose erf is x: an approximation, and three steps of Halley's method."""
+        """The inverse of erf, by an approximation and three steps of Halley's method."""
     def erfinv_(self) -> Tensor:
-        """The number whose erf is x: an approximation, and three steps of Halley's method."""
+        """The inverse of erf, by an approximation and three steps of Halley's method."""
     def exp(self) -> Tensor:
         """e to the power x."""
     def exp2(self) -> Tensor:
@@ -826,11 +826,11 @@ class Tensor:
     def exp_(self) -> Tensor:
         """e to the power x."""
     def expand(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """x repeated along axes of size 1, and along new ones in front; -1 keeps a size."""
+        """Repeat x along axes of size 1 and along new leading axes; -1 keeps a size."""
     def expand_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """x in the shape of y, repeated along axes of size 1."""
+        """Expand x to the shape of y."""
     def expand_dims(self, axis: _int | Sequence[_int] = ..., *, dim: _int | Sequence[_int] = ...) -> Tensor:
-        """An axis of size 1 more, or one at each of several places in the result."""
+        """Insert axes of size 1 at the given positions of the result."""
     def expit(self) -> Tensor:
         """1 / (1 + exp(−x))."""
     def expit_(self) -> Tensor:
@@ -850,19 +850,19 @@ class Tensor:
     def fix_(self) -> Tensor:
         """The whole part."""
     def flatten(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
-        """A run of axes as one."""
+        """Merge a range of axes into one."""
     def flip(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
-        """x with the order of elements reversed along axes."""
+        """Reverse the order of elements along axes."""
     def flip_(self, axis: _int | Sequence[_int] | None = ..., *more: _int, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """x with the order of elements reversed along axes."""
+        """Reverse the order of elements along axes."""
     def fliplr(self) -> Tensor:
-        """Backwards along the second axis."""
+        """Reverse the order of elements along the second axis."""
     def fliplr_(self) -> Tensor:
-        """Backwards along the second axis."""
+        """Reverse the order of elements along the second axis."""
     def flipud(self) -> Tensor:
-        """Backwards along the first axis."""
+        """Reverse the order of elements along the first axis."""
     def flipud_(self) -> Tensor:
-        """Backwards along the first axis."""
+        """Reverse the order of elements along the first axis."""
     def float(self, memory_format: object = ...) -> Tensor:
         """The tensor as float32."""
     def float_power(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -878,37 +878,37 @@ class Tensor:
     def floor_divide_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x / y rounded down."""
     def fmax(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The larger; a number wins over NaN."""
+        """The larger of x and y, ignoring NaN where the other is a number."""
     def fmax_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The larger; a number wins over NaN."""
+        """The larger of x and y, ignoring NaN where the other is a number."""
     def fmin(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The smaller; a number wins over NaN."""
+        """The smaller of x and y, ignoring NaN where the other is a number."""
     def fmin_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The smaller; a number wins over NaN."""
+        """The smaller of x and y, ignoring NaN where the other is a number."""
     def fmod(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The remainder of truncated division: it has x's sign."""
     def fmod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The remainder of truncated division: it has x's sign."""
     def frac(self) -> Tensor:
-        """The fractional part: x minus its whole part."""
+        """The fractional part of x, with the sign of x."""
     def frac_(self) -> Tensor:
-        """The fractional part: x minus its whole part."""
+        """The fractional part of x, with the sign of x."""
     def frexp(self) -> tuple[Tensor, Tensor]:
         """The mantissa in [0.5, 1) and the exponent of 2 whose product each element is."""
     def full_like(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
-        """One number in the shape and dtype of x."""
+        """A tensor of one value, with the shape and dtype of x."""
     def full_like_(self, fill_value: _bool | _int | _float, *, dtype: object = ...) -> Tensor:
-        """One number in the shape and dtype of x."""
+        """A tensor of one value, with the shape and dtype of x."""
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The global value on each rank; all ranks call it."""
     def gather(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """For every position, the element of x there along an axis, at the same place on the others."""
+        """For each index, the element of x there along an axis, at the same place of other axes."""
     def gather_(self, axis: _int = ..., index: Tensor = ..., *, sparse_grad: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """For every position, the element of x there along an axis, at the same place on the others."""
+        """For each index, the element of x there along an axis, at the same place of other axes."""
     def gaussian_nll_loss(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
-        """−log of the density at target of a normal distribution with mean x and this variance."""
+        """−log of the normal density with mean x and variance var, at target."""
     def gaussian_nll_loss_(self, target: Tensor, var: Tensor, *, full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
-        """−log of the density at target of a normal distribution with mean x and this variance."""
+        """−log of the normal density with mean x and variance var, at target."""
     def gcd(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The greatest common divisor."""
     def gcd_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -918,23 +918,23 @@ class Tensor:
     def ge_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def gelu(self, approximate: str = ...) -> Tensor:
-        """x times the probability that a normal number is below it."""
+        """x times the probability that a standard normal variable is below x."""
     def gelu_(self, approximate: str = ...) -> Tensor:
-        """x times the probability that a normal number is below it."""
+        """x times the probability that a standard normal variable is below x."""
     def geometric_(self, p: _float, *, generator: Generator | None = ...) -> Tensor:
         """Set the elements to numbers of trials up to the first success, each of chance p."""
     def geqrf(self) -> Reflected:
         """R of QR with the reflections that make Q below it, and their factors."""
     def ger(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
-        """Every element of one vector times every one of the other."""
+        """The outer product of two vectors."""
     def ger_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
-        """Every element of one vector times every one of the other."""
+        """The outer product of two vectors."""
     def get_device(self) -> _int:
         """The number of a tensor's GPU: −1 for main memory."""
     def glu(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """The first half of an axis, gated by the sigmoid of the second."""
+        """The first half along an axis times the sigmoid of the second half."""
     def glu_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """The first half of an axis, gated by the sigmoid of the second."""
+        """The first half along an axis times the sigmoid of the second half."""
     @property
     def grad_fn(self) -> Any:
         """The graph node of the tensor's operation; None for a leaf."""
@@ -947,21 +947,21 @@ class Tensor:
     def greater_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≥ y."""
     def grid_sample(self, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
-        """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
+        """Sample x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], last coordinate first."""
     def grid_sample_(self, grid: Tensor, mode: str = ..., padding_mode: str = ..., align_corners: _bool | None = ...) -> Tensor:
-        """x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], the last coordinate first."""
+        """Sample x (n, c, h, w) or (n, c, d, h, w) at places in [−1, 1], last coordinate first."""
     def group_norm(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+        """Normalize each sample over groups of channels (axis 1), then scale and shift per channel."""
     def group_norm_(self, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
+        """Normalize each sample over groups of channels (axis 1), then scale and shift per channel."""
     def grouped_rows(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
+        """Multiply each row by the matrix of its group, a run of rows, in the dtype of sums."""
     def grouped_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group, in the dtype of sums; groups are runs of rows."""
+        """Multiply each row by the matrix of its group, a run of rows, in the dtype of sums."""
     def grouped_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+        """The product over each group's steps, in the dtype of sums; 0 for an empty group."""
     def grouped_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+        """The product over each group's steps, in the dtype of sums; 0 for an empty group."""
     def gt(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x > y."""
     def gt_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -969,25 +969,25 @@ class Tensor:
     def half(self, memory_format: object = ...) -> Tensor:
         """The tensor as float16."""
     def hardshrink(self, lambd: _float = ...) -> Tensor:
-        """x, and 0 where it is nearer to 0 than lambd."""
+        """x, but 0 where |x| ≤ lambd."""
     def hardshrink_(self, lambd: _float = ...) -> Tensor:
-        """x, and 0 where it is nearer to 0 than lambd."""
+        """x, but 0 where |x| ≤ lambd."""
     def hardsigmoid(self) -> Tensor:
-        """A sigmoid made of three lines."""
+        """A piecewise linear approximation of the sigmoid."""
     def hardsigmoid_(self) -> Tensor:
-        """A sigmoid made of three lines."""
+        """A piecewise linear approximation of the sigmoid."""
     def hardswish(self) -> Tensor:
-        """x times a sigmoid made of three lines."""
+        """x times a piecewise linear approximation of its sigmoid."""
     def hardswish_(self) -> Tensor:
-        """x times a sigmoid made of three lines."""
+        """x times a piecewise linear approximation of its sigmoid."""
     def hardtanh(self, min_val: _float = ..., max_val: _float = ...) -> Tensor:
-        """x between two bounds; on the bounds the gradient is 0."""
+        """x clamped to [min_val, max_val]; the gradient at the bounds is 0."""
     def hardtanh_(self, min_val: _float = ..., max_val: _float = ...) -> Tensor:
-        """x between two bounds; on the bounds the gradient is 0."""
+        """x clamped to [min_val, max_val]; the gradient at the bounds is 0."""
     def heaviside(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """0 below 0, 1 above, a value at 0."""
+        """0 where x is negative, 1 where it is positive, the given values where it is 0."""
     def heaviside_(self, values: Tensor | _bool | _int | _float = ..., *, src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """0 below 0, 1 above, a value at 0."""
+        """0 where x is negative, 1 where it is positive, the given values where it is 0."""
     def hinge_embedding_loss(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
         """x where the target is 1, max(0, margin − x) where it is −1, their sum elsewhere."""
     def hinge_embedding_loss_(self, target: Tensor, *, margin: _float = ..., reduction: str = ...) -> Tensor:
@@ -1001,11 +1001,11 @@ class Tensor:
     def householder_product_(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def hsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
-        """Parts along axis 1, of vectors along axis 0."""
+        """Split along axis 1, or vectors along axis 0."""
     def huber_loss(self, target: Tensor, *, reduction: str = ..., delta: _float = ..., weight: Tensor | None = ...) -> Tensor:
-        """Half the squared difference, growing only linearly beyond delta, each times its weight."""
+        """Half the squared difference, linear beyond delta, times the weight."""
     def huber_loss_(self, target: Tensor, *, reduction: str = ..., delta: _float = ..., weight: Tensor | None = ...) -> Tensor:
-        """Half the squared difference, growing only linearly beyond delta, each times its weight."""
+        """Half the squared difference, linear beyond delta, times the weight."""
     def hypot(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """sqrt(x² + y²), without overflow."""
     def hypot_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1015,32 +1015,32 @@ class Tensor:
     def i0_(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
     def igamma(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral is below y: P(x, y)."""
+        """The regularized lower incomplete gamma function P(x, y)."""
     def igamma_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral is below y: P(x, y)."""
+        """The regularized lower incomplete gamma function P(x, y)."""
     def igammac(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral is above y: Q(x, y)."""
+        """The regularized upper incomplete gamma function Q(x, y) = 1 − P(x, y)."""
     def igammac_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The share of Γ(x) whose integral is above y: Q(x, y)."""
+        """The regularized upper incomplete gamma function Q(x, y) = 1 − P(x, y)."""
     def im2col(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
-        """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+        """The windows of an image as columns: PyTorch's nn.functional.unfold."""
     def im2col_(self, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
-        """Every window of an image as a column: PyTorch's nn.functional.unfold."""
+        """The windows of an image as columns: PyTorch's nn.functional.unfold."""
     @property
     def imag(self) -> Tensor:
         """The imaginary parts of complex numbers, as a view; DtypeError of real ones."""
     def index_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x plus slices, each at its position along an axis."""
+        """x plus alpha times each slice of values at its index along an axis."""
     def index_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, alpha: _bool | _int | _float = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x plus slices, each at its position along an axis."""
+        """x plus alpha times each slice of values at its index along an axis."""
     def index_copy(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x with slices put at positions along an axis, the last of those that meet."""
+        """x with slices replaced at indices along an axis; of repeated indices the last one counts."""
     def index_copy_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x with slices put at positions along an axis, the last of those that meet."""
+        """x with slices replaced at indices along an axis; of repeated indices the last one counts."""
     def index_fill(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """x with one value in the slices at positions along an axis."""
+        """x with the slices at indices along an axis filled by one value."""
     def index_fill_(self, axis: _int = ..., index: Tensor = ..., value: _bool | _int | _float | Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """x with one value in the slices at positions along an axis."""
+        """x with the slices at indices along an axis filled by one value."""
     def index_put(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
         """x with values at positions along its first axes."""
     def index_put_(self, indices: Sequence, values: Any = ..., accumulate: _bool = ..., *, src: Any = ..., source: Any = ...) -> Tensor:
@@ -1050,33 +1050,33 @@ class Tensor:
     def index_reduce_(self, dim: _int, index: Tensor = ..., source: Tensor = ..., reduce: str = ..., *, include_self: _bool = ..., indices: Tensor = ...) -> Tensor:
         """Slices of a tensor folded with others: "prod", "mean", "amax" or "amin"."""
     def index_select(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """The slices at positions along an axis."""
+        """Slices of x by index along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
-        """The slices at positions along an axis."""
+        """Slices of x by index along an axis."""
     def indices(self) -> Tensor:
         """The places of what is not zero, a column for each."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sums of products over the last axes of both."""
+        """The dot products of the last axes of x and y."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sums of products over the last axes of both."""
+        """The dot products of the last axes of x and y."""
     def instance_norm(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x standard within each sample's channel, then scaled and moved per channel."""
+        """Normalize each channel of each sample, then scale and shift per channel."""
     def instance_norm_(self, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x standard within each sample's channel, then scaled and moved per channel."""
+        """Normalize each channel of each sample, then scale and shift per channel."""
     def int(self, memory_format: object = ...) -> Tensor:
         """The tensor as int32."""
     def int_mm(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product of two matrices of bytes, summed in int32."""
+        """The product of two int8 or uint8 matrices, summed in int32."""
     def int_mm_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product of two matrices of bytes, summed in int32."""
+        """The product of two int8 or uint8 matrices, summed in int32."""
     def interpolate(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
-        """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+        """Resize x (n, c, ...) along its last axes, to sizes or by factors."""
     def interpolate_(self, size: _int | Sequence[_int] | None = ..., scale_factor: _float | Sequence[_float] | None = ..., mode: str = ..., align_corners: _bool | None = ..., recompute_scale_factor: _bool | None = ..., antialias: _bool = ...) -> Tensor:
-        """x (n, c, ...) resized over its last axes, to sizes or by factors."""
+        """Resize x (n, c, ...) along its last axes, to sizes or by factors."""
     def inverse(self) -> Tensor:
-        """The matrix whose product with x is the identity."""
+        """The inverse matrix."""
     def inverse_(self) -> Tensor:
-        """The matrix whose product with x is the identity."""
+        """The inverse matrix."""
     def is_complex(self) -> _bool:
         """Whether elements are complex numbers."""
     def is_conj(self) -> _bool:
@@ -1157,9 +1157,9 @@ class Tensor:
     def isfinite_(self) -> Tensor:
         """Whether x is finite."""
     def isin(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ..., test_elements: Tensor | _bool | _int | _float = ..., test_element: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """Whether each element of x is among those of y."""
+        """Whether each element of x occurs in y."""
     def isin_(self, y: Tensor | _bool | _int | _float = ..., *, invert: _bool = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """Whether each element of x is among those of y."""
+        """Whether each element of x occurs in y."""
     def isinf(self) -> Tensor:
         """Whether x is infinite."""
     def isinf_(self) -> Tensor:
@@ -1186,29 +1186,29 @@ class Tensor:
     def itemsize(self) -> Any:
         ...
     def kl_div(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
-        """target · (log(target) − x), where x is a logarithm already."""
+        """The Kullback-Leibler divergence target · (log(target) − x), where x holds log-probabilities."""
     def kl_div_(self, target: Tensor, *, reduction: str = ..., log_target: _bool = ...) -> Tensor:
-        """target · (log(target) − x), where x is a logarithm already."""
+        """The Kullback-Leibler divergence target · (log(target) − x), where x holds log-probabilities."""
     def kron(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """Multiply every element of x with all of y: a block for each element."""
+        """The Kronecker product: every element of x times y, as a block."""
     def kron_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """Multiply every element of x with all of y: a block for each element."""
+        """The Kronecker product: every element of x times y, as a block."""
     def kthvalue(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
-        """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
+        """The k-th smallest element along an axis, counted from 1, and its index."""
     def kthvalue_(self, k: _int, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
-        """The k-th smallest of every row along an axis, counted from 1, and where it stood."""
+        """The k-th smallest element along an axis, counted from 1, and its index."""
     def l1_loss(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
-        """The absolute difference, each times its weight; the mean then divides by the weights' sum."""
+        """The absolute difference times the weight; the mean divides by the sum of weights."""
     def l1_loss_(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
-        """The absolute difference, each times its weight; the mean then divides by the weights' sum."""
+        """The absolute difference times the weight; the mean divides by the sum of weights."""
     def largest(self) -> Tensor:
-        """The largest of every row; the first of equals has the gradient."""
+        """The maximum of each row; the first of equal elements gets the gradient."""
     def largest_(self) -> Tensor:
-        """The largest of every row; the first of equals has the gradient."""
+        """The maximum of each row; the first of equal elements gets the gradient."""
     def layer_norm(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+        """Normalize x to mean 0 and variance 1 over its last axes, then scale and shift."""
     def layer_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
-        """x with mean 0 and variance 1 over its last axes, then scaled and moved."""
+        """Normalize x to mean 0 and variance 1 over its last axes, then scale and shift."""
     @property
     def layout(self, value: Any = ...) -> Any:
         ...
@@ -1225,13 +1225,13 @@ class Tensor:
     def le_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≤ y."""
     def leaky_relu(self, negative_slope: _float = ...) -> Tensor:
-        """x, flattened below 0."""
+        """x where it is positive, negative_slope · x elsewhere."""
     def leaky_relu_(self, negative_slope: _float = ...) -> Tensor:
-        """x, flattened below 0."""
+        """x where it is positive, negative_slope · x elsewhere."""
     def lerp(self, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
-        """From x towards end by a weight: x at 0, end at 1."""
+        """Linear interpolation from x to end: x + weight · (end − x)."""
     def lerp_(self, end: Tensor, weight: Tensor | _bool | _int | _float) -> Tensor:
-        """From x towards end by a weight: x at 0, end at 1."""
+        """Linear interpolation from x to end: x + weight · (end − x)."""
     def less(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x < y."""
     def less_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1245,21 +1245,21 @@ class Tensor:
     def lgamma_(self) -> Tensor:
         """log of |gamma(x)|, where gamma(n) is (n − 1)!."""
     def linear(self, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
-        """x times the transposed weight, plus the bias; rounded once."""
+        """x · weightᵀ + bias, rounded once."""
     def linear_(self, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
-        """x times the transposed weight, plus the bias; rounded once."""
+        """x · weightᵀ + bias, rounded once."""
     def linear_cross_entropy(self, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., z_loss: _float = ..., softcap: _float | None = ..., shift: _int = ..., return_lse: _bool = ..., strategy: str = ..., max_memory: _int | None = ..., most_rows: _int | None = ..., shifts: _int = ...) -> Tensor | tuple[Tensor, Tensor]:
-        """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
+        """cross_entropy(linear(x, linear_weight), target), chunk by chunk to save memory."""
     def linear_cross_entropy_(self, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., z_loss: _float = ..., softcap: _float | None = ..., shift: _int = ..., return_lse: _bool = ..., strategy: str = ..., max_memory: _int | None = ..., most_rows: _int | None = ..., shifts: _int = ...) -> Tensor:
-        """cross_entropy(linear(x, linear_weight), target), in pieces that need little memory."""
+        """cross_entropy(linear(x, linear_weight), target), chunk by chunk to save memory."""
     def linears(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
-        """Several linear layers on one x as a single product, so that its gradient is one sum."""
+        """Several linear layers of the same x as a single product."""
     def linears_(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> Tensor:
-        """Several linear layers on one x as a single product, so that its gradient is one sum."""
+        """Several linear layers of the same x as a single product."""
     def local_response_norm(self, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
-        """x divided by a power of the mean square of channels (axis 1) nearby."""
+        """Divide x by a power of the mean square of neighbouring channels (axis 1)."""
     def local_response_norm_(self, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
-        """x divided by a power of the mean square of channels (axis 1) nearby."""
+        """Divide x by a power of the mean square of neighbouring channels (axis 1)."""
     def log(self) -> Tensor:
         """The natural logarithm."""
     def log10(self) -> Tensor:
@@ -1279,9 +1279,9 @@ class Tensor:
     def log_normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Set the elements to e to the power of normally distributed numbers."""
     def log_softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The logarithm of softmax, without its underflow."""
+        """log(softmax(x)), without underflow."""
     def log_softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """The logarithm of softmax, without its underflow."""
+        """log(softmax(x)), without underflow."""
     def logaddexp(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
     def logaddexp2(self, other: Tensor) -> Tensor:
@@ -1289,21 +1289,21 @@ class Tensor:
     def logaddexp_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """log(exp(x) + exp(y)), without overflow."""
     def logcumsumexp(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """log of the running sum of exp(x), without overflow."""
+        """The logarithm of the cumulative sum of exp(x), without overflow."""
     def logcumsumexp_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """log of the running sum of exp(x), without overflow."""
+        """The logarithm of the cumulative sum of exp(x), without overflow."""
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant, NaN of a negative one."""
+        """The logarithm of the determinant; NaN if that is negative."""
     def logdet_(self) -> Tensor:
-        """The logarithm of the determinant, NaN of a negative one."""
+        """The logarithm of the determinant; NaN if that is negative."""
     def logical_and(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether both hold."""
     def logical_and_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether both hold."""
     def logical_not(self) -> Tensor:
-        """Whether x is zero."""
+        """Whether x is zero or False."""
     def logical_not_(self) -> Tensor:
-        """Whether x is zero."""
+        """Whether x is zero or False."""
     def logical_or(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether one holds."""
     def logical_or_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1313,17 +1313,17 @@ class Tensor:
     def logical_xor_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether exactly one holds."""
     def logit(self, eps: _float | None = ...) -> Tensor:
-        """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+        """log(x / (1 − x)); with eps, x is first clamped to [eps, 1 − eps]."""
     def logit_(self, eps: _float | None = ...) -> Tensor:
-        """log(x / (1 − x)); with eps, x is first brought between eps and 1 − eps."""
+        """log(x / (1 − x)); with eps, x is first clamped to [eps, 1 − eps]."""
     def logsigmoid(self) -> Tensor:
         """log(sigmoid(x))."""
     def logsigmoid_(self) -> Tensor:
         """log(sigmoid(x))."""
     def logsumexp(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """log of the sum of exp(x) over axes, without overflow."""
+        """log(sum(exp(x))) over axes, without overflow."""
     def logsumexp_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """log of the sum of exp(x) over axes, without overflow."""
+        """log(sum(exp(x))) over axes, without overflow."""
     def long(self, memory_format: object = ...) -> Tensor:
         """The tensor as int64."""
     def lp_pool1d(self, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., ceil_mode: _bool = ...) -> Tensor:
@@ -1345,9 +1345,9 @@ class Tensor:
     def lu(self, pivot: _bool = ..., get_infos: _bool = ...) -> tuple[Tensor, ...]:
         """L and U in one matrix, the row exchanges, and with get_infos the first zero pivot."""
     def lu_decomposition(self, *, pivot: _bool = ...) -> tuple[Tensor, Tensor, Tensor]:
-        """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+        """P, L and U such that P · L · U = x: a permutation, a unit lower and an upper triangle."""
     def lu_decomposition_(self, *, pivot: _bool = ...) -> Tensor:
-        """P, L and U of P · L · U = x: exchanged rows, a lower triangle with diagonal 1, an upper one."""
+        """P, L and U such that P · L · U = x: a permutation, a unit lower and an upper triangle."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """x of A · x = b from the factors of A."""
     @property
@@ -1361,39 +1361,39 @@ class Tensor:
     def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
         """Set each element to the result of a Python function of it and another tensor's."""
     def margin_ranking_loss(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
-        """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+        """max(0, margin − target · (x − y)); target 1 means that x should exceed y, −1 that y should."""
     def margin_ranking_loss_(self, y: Tensor = ..., target: Tensor = ..., *, margin: _float = ..., reduction: str = ..., other: Tensor = ..., input2: Tensor = ...) -> Tensor:
-        """max(0, margin − target · (x − y)): x is to lie above y where the target is 1."""
+        """max(0, margin − target · (x − y)); target 1 means that x should exceed y, −1 that y should."""
     def masked_fill(self, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
-        """x with a value where the mask holds, in x's dtype."""
+        """x with a value where the mask is True, in x's dtype."""
     def masked_fill_(self, mask: Tensor, value: Tensor | _bool | _int | _float) -> Tensor:
-        """x with a value where the mask holds, in x's dtype."""
+        """x with a value where the mask is True, in x's dtype."""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """x with the elements of another tensor, in order, where the mask holds."""
+        """x with the elements where the mask is True replaced by elements of source, in order."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
-        """x with the elements of another tensor, in order, where the mask holds."""
+        """x with the elements where the mask is True replaced by elements of source, in order."""
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where the mask holds, in one axis."""
     def matmul(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product of matrices; axes before the last two are batches and broadcast."""
+        """The matrix product; axes before the last two are batches and broadcast."""
     def matmul_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product of matrices; axes before the last two are batches and broadcast."""
+        """The matrix product; axes before the last two are batches and broadcast."""
     def matrix_exp(self) -> Tensor:
-        """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+        """The matrix exponential Σ xᵏ / k!, by scaling and squaring in float64."""
     def matrix_exp_(self) -> Tensor:
-        """Σ xᵏ / k!, computed in float64 of x halved until it is small, and squared as often."""
+        """The matrix exponential Σ xᵏ / k!, by scaling and squaring in float64."""
     def matrix_power(self, n: _int) -> Tensor:
-        """The product of n matrices x, of −n inverses of it, or the identity."""
+        """The n-th power of a matrix; negative n powers its inverse."""
     def matrix_power_(self, n: _int) -> Tensor:
-        """The product of n matrices x, of −n inverses of it, or the identity."""
+        """The n-th power of a matrix; negative n powers its inverse."""
     def matrix_transpose(self) -> Tensor:
-        """The last two axes exchanged."""
+        """Exchange the last two axes."""
     def max(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
-        """The largest over axes; NaN wins. Equals share the gradient."""
+        """The maximum over axes; NaN if any is. Equal elements share the gradient."""
     def max_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The largest over axes; NaN wins. Equals share the gradient."""
+        """The maximum over axes; NaN if any is. Equal elements share the gradient."""
     def max_pool(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
-        """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
+        """The maximum of each window of x (n, c, ...), and on request its index in the plane."""
     def max_pool1d(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The largest of every window over the last 1 axes."""
     def max_pool1d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor:
@@ -1407,35 +1407,35 @@ class Tensor:
     def max_pool3d_(self, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., dilation: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., return_indices: _bool = ...) -> Tensor:
         """The largest of every window over the last 3 axes."""
     def max_pool_(self, kernel: Sequence[_int], stride: Sequence[_int], padding: tuple[tuple[_int, _int], ...], dilation: Sequence[_int], return_indices: _bool = ...) -> Tensor:
-        """The largest of every window of x (n, c, ...), and on request where in its plane it stands."""
+        """The maximum of each window of x (n, c, ...), and on request its index in the plane."""
     def max_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
-        """The largest of every row along an axis, and where it stands first; that has the gradient."""
+        """The maximum along an axis and its first index; that element gets the gradient."""
     def max_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
-        """The largest of every row along an axis, and where it stands first; that has the gradient."""
+        """The maximum along an axis and its first index; that element gets the gradient."""
     def maximum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; NaN wins."""
     def maximum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The larger; NaN wins."""
     def mean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes divided by how many elements it has."""
+        """The mean over axes."""
     def mean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes divided by how many elements it has."""
+        """The mean over axes."""
     def median(self) -> Any:
-        """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
+        """The median of all elements, the lower of two; NaN if empty."""
     def median_(self) -> Tensor:
-        """The middle element of all, the lower of two; NaN of nothing. Equals share the gradient."""
+        """The median of all elements, the lower of two; NaN if empty."""
     def median_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
-        """The middle element of every row along an axis, the lower of two, and where it stood."""
+        """The median along an axis, the lower of two, and its index; NaN if a row has one."""
     def median_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
-        """The middle element of every row along an axis, the lower of two, and where it stood."""
+        """The median along an axis, the lower of two, and its index; NaN if a row has one."""
     def min(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Any:
-        """The smallest over axes; NaN wins. Equals share the gradient."""
+        """The minimum over axes; NaN if any is. Equal elements share the gradient."""
     def min_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The smallest over axes; NaN wins. Equals share the gradient."""
+        """The minimum over axes; NaN if any is. Equal elements share the gradient."""
     def min_with_positions(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> tuple[Tensor, Tensor]:
-        """The smallest of every row along an axis, and where it stands first; that has the gradient."""
+        """The minimum along an axis and its first index; that element gets the gradient."""
     def min_with_positions_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
-        """The smallest of every row along an axis, and where it stands first; that has the gradient."""
+        """The minimum along an axis and its first index; that element gets the gradient."""
     def minimum(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """The smaller; NaN wins."""
     def minimum_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1453,17 +1453,17 @@ class Tensor:
     def mod_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
     def mode(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Values:
-        """The most frequent element of every row along an axis, the smallest of several, and its place."""
+        """The most frequent element along an axis, the smallest of several, and its last index."""
     def mode_(self, axis: _int = ..., keepdims: _bool = ..., *, dim: _int = ..., keepdim: _bool = ...) -> Tensor:
-        """The most frequent element of every row along an axis, the smallest of several, and its place."""
+        """The most frequent element along an axis, the smallest of several, and its last index."""
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """Axes put elsewhere, the others in their order."""
+        """Move axes to other positions; the others keep their order."""
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """Axes put elsewhere, the others in their order."""
+        """Move axes to other positions; the others keep their order."""
     def mse_loss(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
-        """The squared difference, each times its weight; the mean then divides by the weights' sum."""
+        """The squared difference times the weight; the mean divides by the sum of weights."""
     def mse_loss_(self, target: Tensor, *, reduction: str = ..., weight: Tensor | None = ...) -> Tensor:
-        """The squared difference, each times its weight; the mean then divides by the weights' sum."""
+        """The squared difference times the weight; the mean divides by the sum of weights."""
     def msort(self) -> Tensor:
         """The tensor sorted along its first axis."""
     def mul(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1475,13 +1475,13 @@ class Tensor:
     def multi_margin_loss_(self, target: Tensor, *, p: _int = ..., margin: _float = ..., weight: Tensor | None = ..., reduction: str = ...) -> Tensor:
         """max(0, margin − x of the target + x of each other class)^p, averaged over the classes."""
     def multilabel_margin_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
-        """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
+        """max(0, 1 − x of each target + x of each other class) / classes; −1 ends the targets."""
     def multilabel_margin_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
-        """max(0, 1 − x of each target, which end at a −1, + x of each other class) / classes."""
+        """max(0, 1 − x of each target + x of each other class) / classes; −1 ends the targets."""
     def multilabel_soft_margin_loss(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
-        """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+        """binary_cross_entropy_with_logits, averaged over the classes of each row."""
     def multilabel_soft_margin_loss_(self, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
-        """binary_cross_entropy_with_logits, averaged over the classes of every row."""
+        """binary_cross_entropy_with_logits, averaged over the classes of each row."""
     def multinomial(self, num_samples: _int, replacement: _bool = ..., *, generator: Generator | None = ...) -> Tensor:
         """Positions along the last axis, drawn with chances in proportion to the elements."""
     def multiply(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1493,9 +1493,9 @@ class Tensor:
     def mv_(self, y: Tensor = ..., *, other: Tensor = ..., vec: Tensor = ...) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: _int) -> Tensor:
-        """The logarithm of the gamma function of p dimensions."""
+        """The logarithm of the multivariate gamma function of dimension p."""
     def mvlgamma_(self, p: _int) -> Tensor:
-        """The logarithm of the gamma function of p dimensions."""
+        """The logarithm of the multivariate gamma function of dimension p."""
     @property
     def name(self, value: Any = ...) -> Any:
         ...
@@ -1503,23 +1503,23 @@ class Tensor:
     def names(self) -> Any:
         ...
     def nan_to_num(self, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
-        """x with finite numbers for NaN and the infinities; the largest ones by default."""
+        """Replace NaN and infinities by finite numbers; None means the dtype's extremes."""
     def nan_to_num_(self, nan: _float = ..., posinf: _float | None = ..., neginf: _float | None = ...) -> Tensor:
-        """x with finite numbers for NaN and the infinities; the largest ones by default."""
+        """Replace NaN and infinities by finite numbers; None means the dtype's extremes."""
     def nanmean(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The mean over axes of what is a number."""
+        """The mean over axes, ignoring NaN."""
     def nanmean_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The mean over axes of what is a number."""
+        """The mean over axes, ignoring NaN."""
     def nanmedian(self, dim: _int | None = ..., keepdim: _bool = ...) -> Any:
         """The median of what is not NaN; along an axis with its positions."""
     def nanquantile(self, q: Any, dim: _int | None = ..., keepdim: _bool = ..., *, interpolation: str = ...) -> Tensor:
         """The quantile of what is not NaN in every row; NaN, where there is nothing else."""
     def nansum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes of what is a number."""
+        """The sum over axes, ignoring NaN."""
     def nansum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes of what is a number."""
+        """The sum over axes, ignoring NaN."""
     def narrow(self, axis: _int = ..., start: _int | Tensor = ..., length: _int | Tensor = ..., *, dim: _int = ...) -> Tensor:
-        """A stretch of one axis."""
+        """A slice of given length along an axis."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """A copy of `length` slices of an axis."""
     @property
@@ -1556,13 +1556,13 @@ class Tensor:
     def new_zeros(self, *size: Any, dtype: object = ..., device: object = ..., requires_grad: _bool = ...) -> Tensor:
         """A tensor of zeros, of this tensor's dtype."""
     def nextafter(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The float next to x towards y."""
+        """The next float after x in the direction of y."""
     def nextafter_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """The float next to x towards y."""
+        """The next float after x in the direction of y."""
     def nll_loss(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
-        """−x at the right class, where x holds logarithms of chances."""
+        """−x at the target class, where x holds log-probabilities."""
     def nll_loss_(self, target: Tensor, weight: Tensor | None = ..., *, ignore_index: _int = ..., reduction: str = ..., axis: _int | None = ..., dim: _int | None = ...) -> Tensor:
-        """−x at the right class, where x holds logarithms of chances."""
+        """−x at the target class, where x holds log-probabilities."""
     def nonzero(self, *, as_tuple: _bool = ...) -> Any:
         """The positions of nonzero elements: one row each, or one tensor per axis."""
     def nonzero_static(self, *, size: _int, fill_value: _int = ...) -> Tensor:
@@ -1574,9 +1574,9 @@ class Tensor:
     def normal_(self, mean: _float = ..., std: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Set the elements to numbers from a normal distribution."""
     def normalize(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """x divided by its p-norm along an axis, which counts as at least eps."""
+        """Divide x by its p-norm along an axis, with norms at least eps."""
     def normalize_(self, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """x divided by its p-norm along an axis, which counts as at least eps."""
+        """Divide x by its p-norm along an axis, with norms at least eps."""
     def not_equal(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """Whether x ≠ y."""
     def not_equal_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1586,9 +1586,9 @@ class Tensor:
     def numpy(self, *, force: _bool = ...) -> ndarray:
         """The tensor's memory as a numpy array: a write to it is a write to the tensor."""
     def ones_like(self, *, dtype: object = ...) -> Tensor:
-        """1 in the shape and dtype of x."""
+        """Ones with the shape and dtype of x."""
     def ones_like_(self, *, dtype: object = ...) -> Tensor:
-        """1 in the shape and dtype of x."""
+        """Ones with the shape and dtype of x."""
     def orgqr(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
         """The first columns of Π (1 − tau_k v_k v_kᵀ), v_k below the diagonal of x, 1 on it."""
     def orgqr_(self, tau: Tensor = ..., *, input2: Tensor = ...) -> Tensor:
@@ -1596,28 +1596,28 @@ class Tensor:
     def ormqr(self, tau: Tensor, other: Tensor, left: _bool = ..., transpose: _bool = ...) -> Tensor:
         """The product Q · other, or other · Q, with Q from reflections; Qᵀ with transpose."""
     def outer(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
-        """Every element of one vector times every one of the other."""
+        """The outer product of two vectors."""
     def outer_(self, y: Tensor = ..., *, other: Tensor = ..., vec2: Tensor = ...) -> Tensor:
-        """Every element of one vector times every one of the other."""
+        """The outer product of two vectors."""
     @property
     def output_nr(self, value: Any = ...) -> Any:
         ...
     def pad(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
-        """x with more around it; pad names before and after for the last axis, then the one before, ..."""
+        """Pad x; pairs (before, after) begin with the last axis."""
     def pad_(self, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
-        """x with more around it; pad names before and after for the last axis, then the one before, ..."""
+        """Pad x; pairs (before, after) begin with the last axis."""
     def pairwise_distance(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x − y + eps along the last axis."""
     def pairwise_distance_(self, y: Tensor = ..., p: _float = ..., eps: _float = ..., keepdims: _bool = ..., *, other: Tensor = ..., x2: Tensor = ..., keepdim: _bool = ...) -> Tensor:
         """The p-norm of x − y + eps along the last axis."""
     def permute(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
-        """The axes in another order."""
+        """Reorder the axes."""
     def permute_dims(self, axes: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
-        """The axes in another order."""
+        """Reorder the axes."""
     def pick(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """One element of every row along an axis."""
+        """One element of each row along an axis, by its index."""
     def pick_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """One element of every row along an axis."""
+        """One element of each row along an axis, by its index."""
     def pin_memory(self) -> Tensor:
         """Itself: there is no other memory to copy to."""
     def pinverse(self, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
@@ -1625,24 +1625,24 @@ class Tensor:
     def pinverse_(self, rcond: Tensor | _float | None = ..., hermitian: _bool = ..., *, atol: Tensor | _float | None = ..., rtol: Tensor | _float | None = ...) -> Tensor:
         """The pseudoinverse: V · diag(1 / S) · Uᵀ over singular values above max(atol, rtol · largest)."""
     def pixel_shuffle(self, upscale_factor: _int) -> Tensor:
-        """Channels spread out into finer pixels."""
+        """Rearrange groups of channels into blocks of pixels of a finer image."""
     def pixel_shuffle_(self, upscale_factor: _int) -> Tensor:
-        """Channels spread out into finer pixels."""
+        """Rearrange groups of channels into blocks of pixels of a finer image."""
     def pixel_unshuffle(self, downscale_factor: _int) -> Tensor:
-        """Blocks of pixels gathered into channels."""
+        """Rearrange blocks of pixels into channels of a coarser image."""
     def pixel_unshuffle_(self, downscale_factor: _int) -> Tensor:
-        """Blocks of pixels gathered into channels."""
+        """Rearrange blocks of pixels into channels of a coarser image."""
     def placed(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+        """scatter by a fold that finds which value stays, and a gather that fetches it."""
     def placed_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x with values at positions along an axis: a fold decides which value stays, and fetches it."""
+        """scatter by a fold that finds which value stays, and a gather that fetches it."""
     @property
     def placements(self) -> tuple[Placement, ...]:
         """The placement along every axis of the tensor's mesh."""
     def poisson_nll_loss(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
-        """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+        """−log of the Poisson probability of target, where the mean is exp(x), or x."""
     def poisson_nll_loss_(self, target: Tensor, *, log_input: _bool = ..., full: _bool = ..., eps: _float = ..., reduction: str = ...) -> Tensor:
-        """−log of the chance of target under a Poisson distribution whose mean is exp(x), or x."""
+        """−log of the Poisson probability of target, where the mean is exp(x), or x."""
     def polygamma(self, n: Any) -> Any:
         ...
     def polygamma_(self, n: Any) -> Tensor:
@@ -1656,33 +1656,33 @@ class Tensor:
     def pow_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ..., exponent: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x to the power y."""
     def prelu(self, weight: Tensor) -> Tensor:
-        """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
+        """leaky_relu with a learned slope: one for all elements, or one per channel (axis 1)."""
     def prelu_(self, weight: Tensor) -> Tensor:
-        """leaky_relu whose slope is learned, one for all or one per channel (axis 1)."""
+        """leaky_relu with a learned slope: one for all elements, or one per channel (axis 1)."""
     def prod(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The product over axes; integers and truth values are multiplied in 64 bits."""
+        """The product over axes; booleans and integers are multiplied in 64 bits."""
     def prod_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The product over axes; integers and truth values are multiplied in 64 bits."""
+        """The product over axes; booleans and integers are multiplied in 64 bits."""
     def put(self, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
         """A tensor with values at positions, counted in the flattened tensor."""
     def put_(self, index: Tensor = ..., source: Tensor = ..., accumulate: _bool = ..., *, indices: Tensor = ...) -> Tensor:
         """A tensor with values at positions, counted in the flattened tensor."""
     def qr(self, mode: str = ...) -> tuple[Tensor, Tensor]:
-        """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+        """Q with orthonormal columns and an upper triangle R such that Q · R = x."""
     def qr_(self, mode: str = ...) -> Tensor:
-        """Orthonormal columns Q and an upper triangle R of Q · R = x."""
+        """Q with orthonormal columns and an upper triangle R such that Q · R = x."""
     def quantile(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row is; several shares come along a first axis."""
+        """The q-quantile along an axis, or of all elements; several q come along a new first axis."""
     def quantile_(self, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The value below which a share q of every row is; several shares come along a first axis."""
+        """The q-quantile along an axis, or of all elements; several q come along a new first axis."""
     def rad2deg(self) -> Tensor:
-        """Radians as degrees."""
+        """Convert radians to degrees."""
     def rad2deg_(self) -> Tensor:
-        """Radians as degrees."""
+        """Convert radians to degrees."""
     def random_(self, from_: _int | None = ..., to: Any = ..., *, generator: Generator | None = ...) -> Tensor:
         """Take integers from `from_` up to, not including, `to`; of one number, from 0 up to it."""
     def ravel(self, start_dim: _int = ..., end_dim: _int = ...) -> Tensor:
-        """A run of axes as one."""
+        """Merge a range of axes into one."""
     @property
     def real(self, *args: Any, **kwargs: Any) -> Any:
         """conj of this tensor."""
@@ -1697,13 +1697,13 @@ class Tensor:
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
         """Call hook(tensor) after its gradient was gathered."""
     def relu(self) -> Tensor:
-        """x, but nothing below 0."""
+        """The larger of x and 0."""
     def relu6(self) -> Tensor:
-        """x between 0 and 6."""
+        """x clamped to [0, 6]."""
     def relu6_(self) -> Tensor:
-        """x between 0 and 6."""
+        """x clamped to [0, 6]."""
     def relu_(self) -> Tensor:
-        """x, but nothing below 0."""
+        """The larger of x and 0."""
     def remainder(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """What floor division leaves: it has y's sign."""
     def remainder_(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -1713,21 +1713,21 @@ class Tensor:
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """The slices along an axis, those whose p-norm is above maxnorm brought down to it."""
     def reordered(self, order: Tensor, inverse: Tensor) -> Tensor:
-        """The rows of each block at other places; inverse: the place that each of them is given."""
+        """Reorder the rows of each block; `inverse` says where each row goes."""
     def reordered_(self, order: Tensor, inverse: Tensor) -> Tensor:
-        """The rows of each block at other places; inverse: the place that each of them is given."""
+        """Reorder the rows of each block; `inverse` says where each row goes."""
     def repeat(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ...) -> Tensor:
-        """Copies of x side by side, so many along each axis."""
+        """Tile copies of x along each axis."""
     def repeat_(self, repetitions: _int | Sequence[_int], *more: _int) -> Tensor:
-        """Copies of x side by side, so many along each axis."""
+        """Tile copies of x along each axis."""
     def repeat_interleave(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
-        """Repeat each element so many times in a row; without an axis, of flattened x."""
+        """Repeat each element along an axis; None repeats those of flattened x."""
     def repeat_interleave_(self, repeats: _int | Tensor, axis: _int | None = ..., *, dim: _int | None = ...) -> Tensor:
-        """Repeat each element so many times in a row; without an axis, of flattened x."""
+        """Repeat each element along an axis; None repeats those of flattened x."""
     def requires_grad_(self, requires_grad: _bool = ...) -> Tensor:
         """Set whether backward passes compute a gradient for this leaf."""
     def reshape(self, shape: _int | Sequence[_int] = ..., *more: _int, size: _int | Sequence[_int] = ...) -> Tensor:
-        """Arrange the elements over other axes; one size may be -1."""
+        """Change the shape without changing the elements' order; one size may be -1."""
     def reshape_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def resize_(self, *sizes: Any, memory_format: object = ...) -> Tensor:
@@ -1744,57 +1744,57 @@ class Tensor:
     def retains_grad(self) -> Any:
         ...
     def rms_norm(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
-        """x divided by its root mean square over its last axes, then scaled."""
+        """Divide x by its root mean square over its last axes, then scale."""
     def rms_norm_(self, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
-        """x divided by its root mean square over its last axes, then scaled."""
+        """Divide x by its root mean square over its last axes, then scale."""
     def roll(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ..., dims: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Elements moved along axes; what leaves at the end enters at the start."""
+        """Shift elements along axes; those pushed off the end reappear at the start."""
     def roll_(self, shift: _int | Sequence[_int] = ..., axis: _int | Sequence[_int] | None = ..., *, shifts: _int | Sequence[_int] = ..., dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Elements moved along axes; what leaves at the end enters at the start."""
+        """Shift elements along axes; those pushed off the end reappear at the start."""
     def rot90(self, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
-        """Turned by k quarters from the first axis towards the second."""
+        """Rotate by k quarter turns, from the first of two axes towards the second."""
     def rot90_(self, k: _int = ..., axes: Sequence[_int] = ...) -> Tensor:
-        """Turned by k quarters from the first axis towards the second."""
+        """Rotate by k quarter turns, from the first of two axes towards the second."""
     def round(self, *, decimals: _int = ...) -> Tensor:
-        """The nearest number with so many decimals; halves go to the even one."""
+        """Round to a number of decimals; halves go to the even digit."""
     def round_(self, *, decimals: _int = ...) -> Tensor:
-        """The nearest number with so many decimals; halves go to the even one."""
+        """Round to a number of decimals; halves go to the even digit."""
     def routed_mm(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
+        """Multiply each row by the matrix of its group; each block's rows are sorted by group."""
     def routed_mm_(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group; rows come in blocks, sorted by group within each."""
+        """Multiply each row by the matrix of its group; each block's rows are sorted by group."""
     def routed_rows(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
+        """routed_mm without its checks, in the dtype of sums."""
     def routed_rows_(self, mats: Tensor, ends: Tensor) -> Tensor:
-        """Each row times the matrix of its group, in the dtype of sums: routed_mm without its checks."""
+        """routed_mm without its checks, in the dtype of sums."""
     def routed_steps(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+        """The product over each group's steps, in the dtype of sums; 0 for an empty group."""
     def routed_steps_(self, y: Tensor = ..., ends: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The product over each group of steps, in the dtype of sums; the sum of nothing is 0."""
+        """The product over each group's steps, in the dtype of sums; 0 for an empty group."""
     def rsqrt(self) -> Tensor:
         """One over the square root."""
     def rsqrt_(self) -> Tensor:
         """One over the square root."""
     def scatter(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x with values at positions along an axis, the last of those that meet."""
+        """x with values at indices along an axis; of repeated indices the last one counts."""
     def scatter_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., *, reduce: str | None = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ..., value: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x with values at positions along an axis, the last of those that meet."""
+        """x with values at indices along an axis; of repeated indices the last one counts."""
     def scatter_add(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x plus values, each at its position along an axis."""
+        """x plus each value at its index along an axis."""
     def scatter_add_(self, axis: _int = ..., index: Tensor = ..., values: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor = ..., source: Tensor = ...) -> Tensor:
-        """x plus values, each at its position along an axis."""
+        """x plus each value at its index along an axis."""
     def scatter_reduce(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
+        """x reduced with values at indices along an axis: "sum", "prod", "mean", "amax" or "amin"."""
     def scatter_reduce_(self, axis: _int = ..., index: Tensor = ..., values: Tensor | _bool | _int | _float = ..., reduce: str = ..., *, include_self: _bool = ..., dim: _int = ..., input: Tensor = ..., indices: Tensor = ..., src: Tensor | _bool | _int | _float = ..., source: Tensor | _bool | _int | _float = ...) -> Tensor:
-        """x folded with values at positions along an axis: "sum", "prod", "mean", "amax" or "amin"."""
+        """x reduced with values at indices along an axis: "sum", "prod", "mean", "amax" or "amin"."""
     def select(self, axis: _int = ..., index: _int = ..., *, dim: _int = ..., input: _int = ..., indices: _int = ...) -> Tensor:
-        """One position of an axis, which goes."""
+        """The slice at an index of an axis, without that axis."""
     def select_scatter(self, src: Tensor, dim: _int, index: _int = ..., *, indices: _int = ...) -> Tensor:
         """A tensor with other values at one place of an axis."""
     def selu(self) -> Tensor:
-        """elu scaled so that layers keep mean 0 and variance 1."""
+        """elu scaled so that stacked layers keep mean 0 and variance 1."""
     def selu_(self) -> Tensor:
-        """elu scaled so that layers keep mean 0 and variance 1."""
+        """elu scaled so that stacked layers keep mean 0 and variance 1."""
     def set_(self, source: Any = ..., storage_offset: _int = ..., size: Any = ..., stride: Any = ...) -> Tensor:
         """Make this tensor share the memory of a tensor or storage, or a strided part of it."""
     def sgn(self) -> Tensor:
@@ -1814,9 +1814,9 @@ class Tensor:
     def sign_(self) -> Tensor:
         """-1, 0 or 1, as x is negative, zero or positive."""
     def signbit(self) -> Tensor:
-        """Whether the sign is minus, −0 included."""
+        """Whether the sign bit is set; −0 has it too."""
     def signbit_(self) -> Tensor:
-        """Whether the sign is minus, −0 included."""
+        """Whether the sign bit is set; −0 has it too."""
     def silu(self) -> Tensor:
         """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def silu_(self) -> Tensor:
@@ -1839,21 +1839,21 @@ class Tensor:
     def slice_scatter(self, src: Tensor, dim: _int = ..., start: _int | None = ..., end: _int | None = ..., step: _int = ...) -> Tensor:
         """A tensor with other values in a slice of an axis."""
     def slogdet(self) -> tuple[Tensor, Tensor]:
-        """The sign of the determinant, and the logarithm of its size."""
+        """The sign of the determinant, and the logarithm of its absolute value."""
     def slogdet_(self) -> Tensor:
-        """The sign of the determinant, and the logarithm of its size."""
+        """The sign of the determinant, and the logarithm of its absolute value."""
     def smooth_l1_loss(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
-        """The absolute difference, rounded off within beta of 0."""
+        """The absolute difference, quadratic where it is below beta."""
     def smooth_l1_loss_(self, target: Tensor, *, reduction: str = ..., beta: _float = ...) -> Tensor:
-        """The absolute difference, rounded off within beta of 0."""
+        """The absolute difference, quadratic where it is below beta."""
     def soft_margin_loss(self, target: Tensor, *, reduction: str = ...) -> Tensor:
         """log(1 + exp(−target · x)), targets 1 or −1."""
     def soft_margin_loss_(self, target: Tensor, *, reduction: str = ...) -> Tensor:
         """log(1 + exp(−target · x)), targets 1 or −1."""
     def softmax(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """Exponentials along an axis, scaled to sum to 1."""
+        """Exponentials along an axis, divided by their sum."""
     def softmax_(self, axis: _int = ..., *, dtype: object = ..., dim: _int = ...) -> Tensor:
-        """Exponentials along an axis, scaled to sum to 1."""
+        """Exponentials along an axis, divided by their sum."""
     def softmin(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
         """softmax of −x."""
     def softmin_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
@@ -1863,19 +1863,19 @@ class Tensor:
     def softplus_(self, beta: _float = ..., threshold: _float = ...) -> Tensor:
         """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
     def softshrink(self, lambd: _float = ...) -> Tensor:
-        """x moved towards 0 by lambd, and 0 when it was nearer."""
+        """x moved towards 0 by lambd; 0 where |x| ≤ lambd."""
     def softshrink_(self, lambd: _float = ...) -> Tensor:
-        """x moved towards 0 by lambd, and 0 when it was nearer."""
+        """x moved towards 0 by lambd; 0 where |x| ≤ lambd."""
     def softsign(self) -> Tensor:
         """x / (1 + |x|)."""
     def softsign_(self) -> Tensor:
         """x / (1 + |x|)."""
     def sort(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
-        """An axis in order, and where each element stood; equals keep their order."""
+        """Sort an axis, and return the indices too; equal elements keep their order."""
     def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
-        """An axis in order, and where each element stood; equals keep their order."""
+        """Sort an axis, and return the indices too; equal elements keep their order."""
     def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
-        """Parts of one size (the last may be smaller), or of the sizes given."""
+        """Split an axis into parts of one size (the last may be smaller), or of given sizes."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
         """Parts of these sizes."""
     def sqrt(self) -> Tensor:
@@ -1887,9 +1887,9 @@ class Tensor:
     def square_(self) -> Tensor:
         """x · x."""
     def squeeze(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Without its axes of size 1, or without those named that have it."""
+        """Remove axes of size 1: all of them, or those among the given axes."""
     def squeeze_(self, axis: _int | Sequence[_int] | None = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
-        """Without its axes of size 1, or without those named that have it."""
+        """Remove axes of size 1: all of them, or those among the given axes."""
     def std(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The square root of the variance."""
     def std_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
@@ -1915,41 +1915,41 @@ class Tensor:
     def subtract_(self, y: Tensor | _bool | _int | _float = ..., *, alpha: _bool | _int | _float = ..., other: Tensor | _bool | _int | _float = ...) -> Tensor:
         """x − alpha · y."""
     def sum(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes; integers and truth values are summed in 64 bits."""
+        """The sum over axes; booleans and integers are summed in 64 bits."""
     def sum_(self, axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The sum over axes; integers and truth values are summed in 64 bits."""
+        """The sum over axes; booleans and integers are summed in 64 bits."""
     def sum_to_size(self, *size: Any) -> Tensor:
         """The sum over axes along which a tensor of a size would be broadcast to this one."""
     def surprise(self, target: Tensor) -> Tensor:
-        """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+        """The negative log-likelihood of a probability, with logarithms clamped to at least −100."""
     def surprise_(self, target: Tensor) -> Tensor:
-        """−log of the chance of a yes-or-no answer; logarithms are at least −100."""
+        """The negative log-likelihood of a probability, with logarithms clamped to at least −100."""
     def svd(self, some: _bool = ..., compute_uv: _bool = ...) -> Svd:
         """U, S and V of U · diag(S) · Vᴴ = input."""
     def swapaxes(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def swapaxes_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def swapdims(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def swapdims_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def swish(self) -> Tensor:
         """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def swish_(self) -> Tensor:
         """x · sigmoid(x) (Elfwing, Uchibe and Doya 2017, arXiv:1702.03118)."""
     def t(self) -> Tensor:
-        """A matrix transposed; a vector stays."""
+        """Transpose a matrix; a vector stays as it is."""
     def t_(self) -> Tensor:
-        """A matrix transposed; a vector stays."""
+        """Transpose a matrix; a vector stays as it is."""
     def take(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The slices at positions along an axis, negative ones from the end; no axis: of flattened x."""
+        """Slices of x by index along an axis, negative ones from the end; None: of flattened x."""
     def take_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
-        """The slices at positions along an axis, negative ones from the end; no axis: of flattened x."""
+        """Slices of x by index along an axis, negative ones from the end; None: of flattened x."""
     def take_along_axis(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """gather, whose other axes broadcast and whose negative positions count from the end."""
+        """gather with broadcasting of the other axes, and negative indices from the end."""
     def take_along_axis_(self, index: Tensor = ..., axis: _int = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int = ...) -> Tensor:
-        """gather, whose other axes broadcast and whose negative positions count from the end."""
+        """gather with broadcasting of the other axes, and negative indices from the end."""
     def take_along_dim(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
         """take_along_axis; without an axis, of both flattened."""
     def take_along_dim_(self, index: Tensor = ..., axis: _int | None = ..., *, input: Tensor = ..., indices: Tensor = ..., dim: _int | None = ...) -> Tensor:
@@ -1967,19 +1967,19 @@ class Tensor:
     def tanhshrink_(self) -> Tensor:
         """x − tanh(x)."""
     def tensor_split(self, sections: _int | Sequence[_int] | Tensor = ..., axis: _int = ..., *, indices: _int | Sequence[_int] | Tensor = ..., indices_or_sections: _int | Sequence[_int] | Tensor = ..., dim: _int = ...) -> tuple[Tensor, ...]:
-        """Split x into so many parts of nearly one size, or at the positions given."""
+        """Split x into a number of parts of nearly equal size, or at the given positions."""
     def tensordot(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ..., dims: _int | Sequence[Sequence[_int]] = ...) -> Tensor:
-        """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+        """The sum of products over the last axes of x and the first of y, or over the given pairs."""
     def tensordot_(self, y: Tensor = ..., axes: _int | Sequence[Sequence[_int]] = ..., *, other: Tensor = ..., b: Tensor = ...) -> Tensor:
-        """The sum of products over the last axes of x and the first of y, or over pairs that are named."""
+        """The sum of products over the last axes of x and the first of y, or over the given pairs."""
     def threshold(self, threshold: _float, value: _float) -> Tensor:
-        """x above a threshold, a value elsewhere."""
+        """x where it is above the threshold, the value elsewhere."""
     def threshold_(self, threshold: _float, value: _float) -> Tensor:
-        """x above a threshold, a value elsewhere."""
+        """x where it is above the threshold, the value elsewhere."""
     def tile(self, repetitions: _int | Sequence[_int] = ..., *more: _int, dims: _int | Sequence[_int] = ..., repeats: _int | Sequence[_int] = ...) -> Tensor:
-        """Copies of x side by side, so many along each axis."""
+        """Tile copies of x along each axis."""
     def tile_(self, repetitions: _int | Sequence[_int] = ..., *more: _int, repeats: _int | Sequence[_int] = ...) -> Tensor:
-        """Copies of x side by side, so many along each axis."""
+        """Tile copies of x along each axis."""
     def to(self, *args: Any, copy: _bool = ..., **named: Any) -> Tensor:
         """The tensor in another dtype or on another device; itself if nothing changes."""
     def to_dense(self, dtype: object = ..., *, masked_grad: _bool | None = ...) -> Tensor:
@@ -1993,21 +1993,21 @@ class Tensor:
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
-        """The k largest of every row along an axis, in order, and where they stood."""
+        """The k largest elements along an axis, in descending order, and their indices."""
     def topk_(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Tensor:
-        """The k largest of every row along an axis, in order, and where they stood."""
+        """The k largest elements along an axis, in descending order, and their indices."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
     def trace_(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def transpose_(self, dim0: _int = ..., dim1: _int = ..., *, axis0: _int = ..., axis1: _int = ...) -> Tensor:
-        """Two axes exchanged."""
+        """Exchange two axes."""
     def transposed_convolution(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
-        """The transpose of a convolution: what its input would get as a gradient."""
+        """Transposed convolution: the gradient of a convolution with respect to its input."""
     def transposed_convolution_(self, weight: Tensor, bias: Tensor | None, padding: tuple[tuple[_int, _int], ...], size: tuple[_int, ...], geometry: tuple[Sequence[_int], Sequence[_int], _int]) -> Tensor:
-        """The transpose of a convolution: what its input would get as a gradient."""
+        """Transposed convolution: the gradient of a convolution with respect to its input."""
     def triangular_solve(self, A: Tensor, upper: _bool = ..., transpose: _bool = ..., unitriangular: _bool = ...) -> Solved:
         """x of A · x = b, where A is a triangle, and A."""
     def tril(self, k: _int = ..., *, diagonal: _int = ...) -> Tensor:
@@ -2031,11 +2031,11 @@ class Tensor:
     def type_as(self, other: Tensor) -> Tensor:
         """The tensor in another's dtype."""
     def unbind(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
-        """Every position of an axis, which goes."""
+        """The slices at all indices of an axis, without that axis."""
     def unflatten(self, axis: _int = ..., shape: Sequence[_int] = ..., *, dim: _int = ..., size: Sequence[_int] = ..., sizes: Sequence[_int] = ...) -> Tensor:
-        """One axis as several; one size may be -1."""
+        """Split one axis into several; one size may be -1."""
     def unfold(self, axis: _int = ..., size: _int = ..., step: _int = ..., *, dim: _int = ..., dimension: _int = ...) -> Tensor:
-        """Overlapping stretches of an axis, along a new last one."""
+        """Overlapping windows along an axis, with their elements as a new last axis."""
     def uniform_(self, from_: _float = ..., to: _float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Set the elements to uniformly distributed numbers in [from, to)."""
     def unique(self, sorted: _bool = ..., return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
@@ -2043,25 +2043,25 @@ class Tensor:
     def unique_consecutive(self, return_inverse: _bool = ..., return_counts: _bool = ..., dim: _int | None = ...) -> Any:
         """The elements, or slices along an axis, that differ from the one before."""
     def unsafe_chunk(self, chunks: _int, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
-        """At most so many parts, all equal but perhaps the last."""
+        """Split an axis into at most `chunks` parts of one size; the last may be smaller."""
     def unsafe_split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
-        """Parts of one size (the last may be smaller), or of the sizes given."""
+        """Split an axis into parts of one size (the last may be smaller), or of given sizes."""
     def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
         """Parts of these sizes."""
     def unsqueeze(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """An axis of size 1 more, at this place in the result."""
+        """Insert an axis of size 1 at a position of the result."""
     def unsqueeze_(self, axis: _int = ..., *, dim: _int = ...) -> Tensor:
-        """An axis of size 1 more, at this place in the result."""
+        """Insert an axis of size 1 at a position of the result."""
     def unstack(self, axis: _int = ..., *, dim: _int = ...) -> tuple[Tensor, ...]:
-        """Every position of an axis, which goes."""
+        """The slices at all indices of an axis, without that axis."""
     def untyped_storage(self) -> UntypedStorage:
         """The memory behind this tensor, in bytes."""
     def values(self) -> Tensor:
         """The elements that are not zero, in the order of their places."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
-        """The powers of a vector's elements as columns, the highest first."""
+        """The powers of a vector's elements as columns, the highest first unless increasing."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
-        """The powers of a vector's elements as columns, the highest first."""
+        """The powers of a vector's elements as columns, the highest first unless increasing."""
     def var(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor | tuple[Tensor, Tensor]:
         """The mean square distance from the mean; the count is lowered by the correction."""
     def var_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
@@ -2071,23 +2071,23 @@ class Tensor:
     def var_mean_(self, axis: _int | Sequence[_int] | None | _bool = ..., unbiased: _bool | None = ..., keepdims: _bool = ..., *, correction: _int | _float | None = ..., dim: _int | Sequence[_int] | None | _bool = ..., keepdim: _bool = ...) -> Tensor:
         """The variance and the mean."""
     def vdot(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors, the first conjugated where numbers are complex."""
+        """The dot product of two vectors, with complex elements of the first conjugated."""
     def vdot_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
-        """The sum of products of two vectors, the first conjugated where numbers are complex."""
+        """The dot product of two vectors, with complex elements of the first conjugated."""
     def vecdot(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The sums of products along an axis."""
+        """The dot products along an axis."""
     def vecdot_(self, y: Tensor = ..., axis: _int = ..., *, other: Tensor = ..., dim: _int = ...) -> Tensor:
-        """The sums of products along an axis."""
+        """The dot products along an axis."""
     def vector_norm(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+        """The norm of vectors over axes: the ord-th root of the sum of |x|^ord."""
     def vector_norm_(self, ord: _float = ..., axis: _int | Sequence[_int] | None = ..., keepdims: _bool = ..., *, dtype: object = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ...) -> Tensor:
-        """The length of x over axes: the ord-th root of the sum of |x|^ord."""
+        """The norm of vectors over axes: the ord-th root of the sum of |x|^ord."""
     def view(self, *shape: Any, dtype: object = ..., size: Any = ...) -> Tensor:
         """A view of the memory in another shape, or of its bytes under another dtype."""
     def view_as(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """x in the shape of y."""
     def vsplit(self, sections: _int | Sequence[_int] = ..., *, indices: _int | Sequence[_int] = ...) -> tuple[Tensor, ...]:
-        """Parts along axis 0."""
+        """Split along axis 0."""
     def where(self, condition: Any, other: Any) -> Any:
         ...
     def xlogy(self, y: Tensor | _bool | _int | _float = ..., *, other: Tensor | _bool | _int | _float = ...) -> Tensor:
@@ -2097,9 +2097,9 @@ class Tensor:
     def zero_(self) -> Tensor:
         """Set all elements to 0."""
     def zeros_like(self, *, dtype: object = ...) -> Tensor:
-        """0 in the shape and dtype of x."""
+        """Zeros with the shape and dtype of x."""
     def zeros_like_(self, *, dtype: object = ...) -> Tensor:
-        """0 in the shape and dtype of x."""
+        """Zeros with the shape and dtype of x."""
 class Paired:
     _pair: Any
     plain: _type[Paired]

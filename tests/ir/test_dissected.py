@@ -11,7 +11,7 @@ import pytest
 
 from gnomon.dtypes import float32
 from gnomon.ir import memo
-from gnomon.ir.dissected import NumberPlaces, apart, dissection, renumbered
+from gnomon.ir.dissected import NumberPlaces, dissection, renumbered, without_sizes
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.sym_float import FloatBits
 from gnomon.ops.normalization import softmax as softmax_of
@@ -154,7 +154,7 @@ def test_numbers_are_found_where_others_are_put_in_their_place():
         count: Any
 
     found = NumberPlaces()
-    outline = apart((Placed(3, (5, 0.5)), "a"), found)
+    outline = without_sizes((Placed(3, (5, 0.5)), "a"), found)
 
     assert outline == ("tuple", ("Placed", int, ("tuple", int, float)), "a")
     assert (found.numbers, found.fixed) == ([3, 5, FloatBits.of(0.5)], [0])

@@ -9,7 +9,7 @@ import pytest
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
 from gnomon.ops.placements import REPLICATED, Partial, Split
-from gnomon.passes.layout import TIME, MeshAxis, fits, local_shape, move_price
+from gnomon.passes.layout import TIME, MeshAxis, can_be_split, local_shape, move_price
 
 pytestmark = pytest.mark.unit
 
@@ -45,9 +45,9 @@ def test_between_turns_a_sum_is_free():
 def test_only_a_split_changes_the_shape_and_must_divide_it():
     assert local_shape((6, 4), Split(1), 2) == (6, 2)
     assert local_shape((6, 4), Partial("add"), 2) == (6, 4)
-    assert fits((6, 4), Split(0), 3)
-    assert not fits((6, 4), Split(1), 3)
-    assert not fits((6,), Split(1), 1)
+    assert can_be_split((6, 4), Split(0), 3)
+    assert not can_be_split((6, 4), Split(1), 3)
+    assert not can_be_split((6,), Split(1), 1)
 
 
 def test_placements_that_are_made_by_the_thousand_are_mostly_one_object():

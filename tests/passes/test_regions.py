@@ -15,7 +15,7 @@ from gnomon.ops.control_primitives import executed
 from gnomon.ops.placements import REPLICATED, Placement, Split
 from gnomon.passes.accumulate import accumulate
 from gnomon.passes.choose import product_flops
-from gnomon.passes.layout import fits
+from gnomon.passes.layout import can_be_split
 from gnomon.passes.shard import Sharded, open_up, shard
 from tests.compiled import program
 from tests.distributed.rank_programs import compiled
@@ -39,7 +39,7 @@ def ways(name: str, ranks: int) -> list[tuple[int, int]]:
         (k, axis)
         for k, x in enumerate(graph.inputs)
         for axis in range(x.rank)
-        if fits(x.shape, Split(axis), ranks)
+        if can_be_split(x.shape, Split(axis), ranks)
     ]
 
 

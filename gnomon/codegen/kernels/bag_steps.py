@@ -86,10 +86,7 @@ class StepWriter(ScatterWriter):
         return self.used
 
     def gather_own(self) -> str:
-        """Emit the sort keys, row and place, of lookups in this thread's rows; gives their number.
-
-        Gives their number.
-        """
+        """Emit the sort keys, row and place, of lookups in this thread's rows; gives the count."""
         e = self.e
 
         def look(i: str, count: str) -> list[str]:
@@ -137,7 +134,7 @@ class StepWriter(ScatterWriter):
         e.loop(0, self.total, 1, move)
 
     def at_end_of_run(self, i: str, start: str) -> list[str]:
-        """Emit a row's step if this lookup is its last; gives the next row's first lookup."""
+        """Emit a row's step if this is its last lookup; gives the start of the next one's row."""
         e = self.e
         row, following = (self.row_at(k) for k in (i, e.add(i, 1)))
         self.ask_for(e.add(i, AHEAD))
@@ -239,14 +236,14 @@ class StepWriter(ScatterWriter):
 
 
 def sgd(w: StepWriter, row: str) -> None:
-    """The new row by SGD: p − rate · g."""
+    """Emit SGD's step on a row: p becomes p − rate · g."""
     place, values, gradient = w.row_and_gradient(row)
     steps = [apply(w.e, "mul", w.numbers["rate"], g) for g in gradient]
     w.put(place, [apply(w.e, "sub", v, s) for v, s in zip(values, steps, strict=True)])
 
 
 def adagrad(w: StepWriter, row: str) -> None:
-    """The new state and row by Adagrad: m + g², then p − rate · (g / (√m + ε))."""
+    """Emit Adagrad's step: the state becomes m + g², then the row p − rate · (g / (√m + ε))."""
     e, (place, values, gradient) = w.e, w.row_and_gradient(row)
     kept = e.offset(w.state, e.mul(row, 4 * w.bag_spec.width))
     squares = [apply(e, "mul", g, g) for g in gradient]
@@ -258,7 +255,7 @@ def adagrad(w: StepWriter, row: str) -> None:
 
 
 def rowwise_adagrad(w: StepWriter, row: str) -> None:
-    """The new state and row by row-wise Adagrad: m + mean(g²), then p − (rate / (√m + ε)) · g."""
+    """Emit row-wise Adagrad's step: m becomes m + mean(g²), then p − (rate / (√m + ε)) · g."""
     e, (place, values, gradient) = w.e, w.row_and_gradient(row)
     kept = e.offset(w.state, e.mul(row, 4))
     before = e.broadcast(e.load(kept, "float", 4))

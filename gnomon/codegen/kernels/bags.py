@@ -71,7 +71,7 @@ def prefetch_row(e: Emitter, row: str, width: int, write: bool = False) -> None:
 
 
 def apply(e: Emitter, f: str, *operands: str) -> str:
-    """The emitter of a scalar function of one or two vectors of float32."""
+    """Emit a scalar function of one or two vectors of float32."""
     return scalar.apply(e, f, list(operands), float32, float32)
 
 

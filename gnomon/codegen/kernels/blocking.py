@@ -256,7 +256,7 @@ def plan_with(
     far: int = 0,
     deepest: int = DEEPEST,
 ) -> BlockingPlan:
-    """The blocking for a tile; `far`: bytes of a block of B, None derives them from caches."""
+    """The blocking for a tile; `far`: bytes of a block of B, 0 derives them from caches."""
     rows, columns = sizes
     blocks = cut_k(letters, tile.item, tile.step, deepest)
     deep = blocks.longest * tile.item

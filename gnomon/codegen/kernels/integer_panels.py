@@ -80,11 +80,11 @@ class WholeNumbers(Decoding):
             e.store(pairs, e.offset("%tables", (PAIRS + k) * LINE), SHORT, LINE)
 
     def centered(self, factor: str, q: Iterable[str], middle: int, width: int) -> Iterable[str]:
-        """Words of bytes q, without scale and middle."""
+        """Words of bytes q as they are: the scale and the middle are applied to sums."""
         return q
 
     def affine(self, factor: str, q: Iterable[str], offset: str) -> Iterable[str]:
-        """Words of bytes q, without scale and offset."""
+        """Words of bytes q as they are: the scale and the offset are applied to sums."""
         return q
 
     def bytes(self, factor: str, words: Iterable[str]) -> Iterable[str]:
@@ -244,7 +244,7 @@ class IntegerPanels(IntegerProduct):
         return [add(total, w[k % wide], x[k // wide]) for k, total in enumerate(sums)]
 
     def of_block(self, rows: Sequence[str], first: str, block: str, *totals: str) -> list[str]:
-        """The sums of a tile over one block of each column."""
+        """Add one block of each column to the sums of a tile."""
         e, unit, size, parts = self.e, self.unit, self.form.elements, self.unit.parts or 32
         inside = e.sub(block, first)
         numbers = [e.offset(row, e.mul(inside, size)) for row in rows]

@@ -169,7 +169,7 @@ class Sides:
 def emit_tile(
     module: LLVMModule, name: str, tile: Tile, left: Left | None = None, right: Right | None = None
 ) -> None:
-    """Define the microkernel; returns the address of the sums: on the stack, or their goal."""
+    """Define the microkernel; it returns the address of the sums: on the stack, or their goal."""
     sides = Sides(left or Left(), right or Right())
     left, parameters = sides.left, (*PARAMETERS, *sides.left.parameters)
     e = module.function(

@@ -19,8 +19,7 @@ from gnomon.dtypes import DType
 class PutRowsSpec:
     """out = x, (outer, size, inner), with out[o, index[k]] = values[o, k] for ascending k.
 
-    If each `alike` outer indices share positions, index[o
-     alike, k] takes the place of index[k].
+    If each `alike` outer indices share positions, index[o // alike, k] takes the place of index[k].
     Addresses of the values follow from their axes: those before the positions, `step` between two
     positions, those after, from element `start` on.
     """

@@ -48,7 +48,7 @@ class Along(Right):
         return tile.lanes * (2 if self.split else 1)
 
     def groups(self, tile: Tile) -> list[range]:
-        """The groups of vectors: few chains at a time, unless their lines evict each other.
+        """The groups of vectors: for few rows all at once, unless their lines evict each other.
 
         Pairs that are split come in twice as many steps, so their chains are longer.
         """

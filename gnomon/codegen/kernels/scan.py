@@ -98,7 +98,7 @@ class ScanWriter:
     def stretch(
         self, start: str, on: str | None, low: str, high: str, after: Callable[[str], str]
     ) -> list[str]:
-        """Emit the scan over low..high; `after` is added to its results; gives the final state."""
+        """Emit the scan over low..high, which stores after(state) each time; gives the last one."""
 
         def step(i: str, *state: str) -> list[str]:
             place = self.e.add(start, self.e.mul(i, self.spec.inner))

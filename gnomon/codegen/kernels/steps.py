@@ -107,12 +107,12 @@ def multiply(e: Emitter, step: ChainStep, scalar: str, lanes: int, terms: Sequen
 
 
 def fuse(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """The emitter of a fused multiply-add."""
+    """Emit a fused multiply-add."""
     return e.fma(*terms, scalar, lanes)
 
 
 def fuse_flushed(e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """The emitter of a fused multiply-add that treats denormals as zeros."""
+    """Emit a fused multiply-add that treats denormals as zeros."""
     kind, total = vector(scalar, lanes), "poison"
     for lane in range(lanes):
         parts = [e.value(f"extractelement {kind} {x}, i32 {lane}") for x in terms]
@@ -138,7 +138,7 @@ def multiply_shorts(e: Emitter, scalar: str, lanes: int, a: str, b: str, total: 
 
 
 def dot(name: str, pair: str, e: Emitter, scalar: str, lanes: int, *terms: str) -> str:
-    """The emitter of two products and their sum in one instruction.
+    """Emit two products and their sum in one instruction.
 
     Of bfloats the odd product is added first, and denormals are zeros.
     """
