@@ -143,12 +143,11 @@ gnomon.nn.scripted gnomon.nn.utils gnomon.nn.utils.parametrizations gnomon.nn.ut
 gnomon.nn.utils.prune gnomon.nn.utils.rnn
 gnomon.multiprocessing
 gnomon.nested gnomon.optim gnomon.optim.lr_scheduler gnomon.optim.swa_utils gnomon.overrides
-gnomon.profiler gnomon.random
+gnomon.profiler gnomon.quasirandom gnomon.random
 gnomon.utils.benchmark gnomon.utils.checkpoint gnomon.utils.data gnomon.utils.flop_counter
 """
 """Modules by which users reach what is theirs."""
 HANDED = {
-    "Context": "the first argument of a Function's forward",
     "Stream": "gnomon.cuda",
     "PretrainedModel": "gnomon.models.from_pretrained",
     "Works": "gnomon.distributed.batch_isend_irecv",
