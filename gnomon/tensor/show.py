@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gnomon.dtypes import bool_, int64
-from gnomon.lazy import Lazy, layouts, placements
+from gnomon.lazy import Lazy, layouts, placements, sparse_tensor
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
 from gnomon.tensor.state import mesh_results, state
@@ -69,6 +69,8 @@ def as_text(self: Tensor) -> str:
     """The text of the values, and of everything about the tensor that is not the default."""
     if state.recorder.hides_values:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
+    if self.layout != "strided":
+        return sparse_tensor.as_text(self, values_of, lambda text, notes: ", ".join([text, *notes]) + ")")
     if mesh_results and (layout := layouts.value_layout(self)):
         own = layouts.part_of(self).detach()
         named = zip(layout, placements.placements_of(layout), strict=True)

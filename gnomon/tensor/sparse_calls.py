@@ -1,0 +1,322 @@
+"""Functions of sparse tensors, each made of functions of their positions and values.
+
+Sums at one position, and products' sums over columns, are `index_add`: their order is that of the
+values, and bits depend on nothing else.
+
+Letters: n rows, m columns, k columns of the right factor, s sparse axes, z values, *d dense axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from gnomon.dtypes import bool_, int32, int64
+from gnomon.errors import ShapeError
+from gnomon.tensor.creation import arange
+from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.selection import unique
+from gnomon.tensor.sparse_tensor import SparseTensor, known_as, refuse
+from gnomon.tensor.tensor import Tensor
+
+__all__ = ["CALLS", "coalesce", "log_softmax", "product", "softmax", "sum", "transpose"]
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether a value is a sparse tensor."""
+    return type(value) is SparseTensor
+
+
+def added(count: int, at: Tensor, rows: Tensor) -> Tensor:
+    """Sums of rows by number, in the order of the rows, (count, *d)."""
+    if rows.dtype is bool_:
+        return added(count, at, rows.to(int32)) != 0
+    return rows.new_zeros((count, *rows.shape[1:])).index_add(0, at, rows)
+
+
+def numbers(places: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The number of each position among all, (z)."""
+    made = places.new_zeros(places.shape[1])
+    for k, size in enumerate(sizes):
+        made = made * size + places[k]
+    return made
+
+
+def positions(found: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The positions of numbers among all, (s, z)."""
+    parts: list[Tensor] = []
+    for size in reversed(sizes):
+        parts.insert(0, found % max(size, 1))
+        found = found // max(size, 1)
+    return FUNCTIONS["stack"](parts)
+
+
+def split(x: SparseTensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The sizes of the sparse and of the dense axes."""
+    return x._sizes[: x.sparse_dim()], x._sizes[x.sparse_dim() :]
+
+
+def coalesce(x: SparseTensor) -> SparseTensor:
+    """The tensor with its positions in order, each once."""
+    if x._coalesced:
+        return x
+    outer, _ = split(x)
+    found, at = unique(numbers(x._places, outer), return_inverse=True)
+    elements = added(found.shape[0], at, x._elements)
+    return SparseTensor(positions(found, outer), elements, x._sizes, True)
+
+
+def to_dense(x: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
+    """The dense tensor."""
+    outer, inner = split(x)
+    made = added(prod(outer), numbers(x._places, outer), x._elements).reshape((*outer, *inner))
+    return made if dtype is None else made.to(dtype)
+
+
+def transpose(x: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
+    """The tensor with two sparse axes swapped."""
+    order = list(range(x.ndim))
+    order[dim0], order[dim1] = order[dim1], order[dim0]
+    count = x.sparse_dim()
+    if order[count:] != list(range(count, x.ndim)):
+        refuse("transpose", x)
+    places = FUNCTIONS["stack"]([x._places[k] for k in order[:count]])
+    return SparseTensor(places, x._elements, [x._sizes[k] for k in order])
+
+
+# products
+
+
+def product(a: Any, b: Any) -> Any:
+    """The product of matrices, or of a matrix and a vector, one of which is sparse, or both."""
+    if not is_sparse(a):
+        return product(transpose(b, 0, 1), a.T if a.ndim > 1 else a).T
+    if a.ndim != 2 or a.dense_dim() or b.ndim not in (1, 2) or a.shape[1] != b.shape[0]:
+        raise ShapeError(
+            "matmul: needs matrices, or a matrix and a vector, with columns and rows that fit: got "
+            f"{tuple(a.shape)} and {tuple(b.shape)}."
+        )
+    if is_sparse(b):
+        return product_of_sparse(a, coalesce(b))
+    elements = a._elements if b.ndim == 1 else a._elements.unsqueeze(1)
+    return added(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
+
+
+def product_of_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The sparse product of two sparse matrices: a value meets all those of its column's row."""
+    starts = FUNCTIONS["searchsorted"](b._places[0].contiguous(), arange(b.shape[0] + 1))
+    first = starts.index_select(0, a._places[1])
+    counts = starts.index_select(0, a._places[1] + 1) - first
+    which = FUNCTIONS["repeat_interleave"](arange(a._nnz()), counts)
+    within = arange(which.shape[0]) - (counts.cumsum(0) - counts).index_select(0, which)
+    other = first.index_select(0, which) + within
+    rows = a._places[0].index_select(0, which), b._places[1].index_select(0, other)
+    elements = a._elements.index_select(0, which) * b._elements.index_select(0, other)
+    places = FUNCTIONS["stack"](rows)
+    return coalesce(SparseTensor(places, elements, (a.shape[0], b.shape[1])))
+
+
+def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * input + alpha * the product of two matrices."""
+    return add(input if beta == 1 else input * beta, product(mat1, mat2), alpha=alpha)
+
+
+# element by element
+
+
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """The sum of two tensors: a dense one if one is dense."""
+    other = other if alpha == 1 else other * alpha
+    if not (is_sparse(input) and is_sparse(other)):
+        if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+            refuse("add", input, other)
+        return dense(input) + dense(other)
+    if input._sizes != other._sizes or input.sparse_dim() != other.sparse_dim():
+        raise ShapeError(f"add: sizes differ: got {tuple(input.shape)} and {tuple(other.shape)}.")
+    places = FUNCTIONS["cat"]([input._places, other._places], 1)
+    made = SparseTensor(places, FUNCTIONS["cat"]([input._elements, other._elements]), input._sizes)
+    return coalesce(made) if input._coalesced and other._coalesced else made
+
+
+def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """The difference of two tensors."""
+    return add(input, other, alpha=-alpha)
+
+
+def dense(x: Any) -> Tensor:
+    """A tensor, made dense."""
+    return to_dense(x) if is_sparse(x) else x
+
+
+def multiply(input: Any, other: Any) -> Any:
+    """The products of a sparse tensor's values and a number or the values of another tensor."""
+    x, y = (input, other) if is_sparse(input) else (other, input)
+    if is_sparse(y):
+        x, y = coalesce(x), coalesce(y)
+        outer, _ = split(x)
+        both = FUNCTIONS["isin"](numbers(x._places, outer), numbers(y._places, outer))
+        elements = x._elements[both] * at_places(to_dense(y), x._places[:, both])
+        return SparseTensor(x._places[:, both], elements, x._sizes, True)
+    if isinstance(y, Tensor) and y.ndim:
+        y = at_places(y.expand(x._sizes), x._places)
+    return x._like(x._elements * y)
+
+
+def at_places(x: Tensor, places: Tensor) -> Tensor:
+    """The elements of a dense tensor at positions, (z, *d)."""
+    return x[tuple(places[k] for k in range(places.shape[0]))]
+
+
+def divide(input: Any, other: Any, **named: Any) -> SparseTensor:
+    """The values divided by a number."""
+    if not is_sparse(input) or (isinstance(other, Tensor) and other.ndim):
+        refuse("div", input, other)
+    return input._like(FUNCTIONS["div"](input._elements, other, **named))
+
+
+def in_place(function: str) -> Callable:
+    """A method that changes the values by a number."""
+
+    def call(x: SparseTensor, other: Any) -> SparseTensor:
+        if isinstance(other, Tensor) and other.ndim:
+            refuse(function, x)
+        getattr(x._elements, function)(other)
+        return x
+
+    return call
+
+
+def mapped(name: str, is_linear: bool) -> Callable:
+    """A function that leaves 0 as it is, of the values."""
+
+    def call(x: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+        x = x if is_linear else coalesce(x)
+        made = getattr(x._elements, name)(*args, **kwargs)
+        if not isinstance(made, Tensor):
+            refuse(name, x)
+        return x._like(made, x._places.to(made.device))
+
+    return call
+
+
+def clone(x: SparseTensor, **_: Any) -> SparseTensor:
+    """A copy."""
+    return x._like(x._elements.clone(), x._places.clone())
+
+
+def zeros_like(x: SparseTensor, **named: Any) -> SparseTensor:
+    """A sparse tensor of the same size without values."""
+    elements = FUNCTIONS["zeros_like"](x._elements[:0], **named)
+    return SparseTensor(x._places[:, :0], elements, x._sizes, False)
+
+
+def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> SparseTensor:
+    """Sparse tensors one behind the other along a sparse axis."""
+    first, dim = tensors[0], named.get("axis", dim) % tensors[0].ndim
+    if not all(map(is_sparse, tensors)) or dim >= first.sparse_dim():
+        refuse("cat", *tensors)
+    start, places = 0, []
+    for x in tensors:
+        shift = [[start if k == dim else 0] for k in range(first.sparse_dim())]
+        places.append(x._places + x._places.new_tensor(shift))
+        start += x._sizes[dim]
+    sizes = (*first._sizes[:dim], start, *first._sizes[dim + 1 :])
+    elements = FUNCTIONS["cat"]([x._elements for x in tensors])
+    return SparseTensor(FUNCTIONS["cat"](places, 1), elements, sizes)
+
+
+# folds
+
+
+def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
+    """The sum of all elements; along some axes a sparse tensor, or a dense one where none is left."""
+    dim, keepdim = named.get("axis", dim), named.get("keepdims", keepdim)
+    elements = input._elements if named.get("dtype") is None else input.to(named["dtype"])._elements
+    if dim is None:
+        return elements.sum()
+    count, sizes = input.sparse_dim(), input._sizes
+    dims = {k % input.ndim for k in ((dim,) if isinstance(dim, int) else dim)}
+    if inner := [k - count + 1 for k in dims if k >= count]:
+        elements = elements.sum(inner, keepdim)
+    left = [k for k in range(count) if keepdim or k not in dims]
+    if not left:
+        return elements.sum(0)
+    shape = [1 if k in dims else size for k, size in enumerate(sizes) if keepdim or k not in dims]
+    places = FUNCTIONS["stack"]([input._places[k] * int(k not in dims) for k in left])
+    is_same = input._coalesced and not any(k < count for k in dims)
+    return coalesce(SparseTensor(places, elements, shape, is_same))
+
+
+def softmax(input: SparseTensor, dim: int, dtype: Any = None) -> SparseTensor:
+    """exp(x) as shares of their sum along an axis, where all that has no value counts as -inf."""
+    return in_groups(input, dim, dtype, lambda x, total: x.exp() / total)
+
+
+def log_softmax(input: SparseTensor, dim: int, dtype: Any = None) -> SparseTensor:
+    """The logarithms of `softmax`."""
+    return in_groups(input, dim, dtype, lambda x, total: x - total.log())
+
+
+def in_groups(
+    x: SparseTensor, dim: int, dtype: Any, shares: Callable[[Tensor, Tensor], Tensor]
+) -> SparseTensor:
+    """The shares of exp(x) within the values that differ in one axis alone."""
+    x = coalesce(x if dtype is None else x.to(dtype))
+    (outer, _), dim = split(x), dim % x.ndim
+    if dim >= len(outer):
+        axis = dim - len(outer) + 1
+        less = x._elements - x._elements.detach().amax(axis, True)
+        return x._like(shares(less, less.exp().sum(axis, True)))
+    rest = [k for k in range(len(outer)) if k != dim]
+    group = x._places.new_zeros(x._nnz())
+    for k in rest:
+        group = group * outer[k] + x._places[k]
+    count = prod(outer[k] for k in rest)
+    least = x._elements.new_full((count, *x._elements.shape[1:]), float("-inf"))
+    most = least.index_reduce(0, group, x._elements.detach(), "amax")
+    less = x._elements - most.index_select(0, group)
+    total = added(count, group, less.exp())
+    return x._like(shares(less, total.index_select(0, group)))
+
+
+def sizes_of(x: SparseTensor, dim: int | None = None) -> Any:
+    """The sizes of the axes, or that of one."""
+    return x.shape if dim is None else x.shape[dim]
+
+
+LINEAR = "bfloat16 bool cpu cuda detach double float half int long negative short to type"
+ZERO_STAYS = (
+    "abs arcsin arctan asinh atanh ceil erf expm1 floor isinf isnan log1p pow relu round sign sin "
+    "sinh sqrt square tan tanh trunc"
+)
+"""Functions whose value at 0 is 0."""
+CALLS: dict[str, Callable] = {
+    known_as(name): call
+    for name, call in {
+        "add": add,
+        "addmm": addmm,
+        "cat": cat,
+        "clone": clone,
+        "coalesce": coalesce,
+        "dim": lambda x: x.ndim,
+        "div": divide,
+        "div_": in_place("div_"),
+        "matmul": product,
+        "mm": product,
+        "mul": multiply,
+        "mul_": in_place("mul_"),
+        "mv": product,
+        "numel": lambda x: prod(x._sizes),
+        "size": sizes_of,
+        "sub": subtract,
+        "sum": sum,
+        "t": lambda x: transpose(x, 0, 1) if x.ndim > 1 else x,
+        "to_dense": to_dense,
+        "transpose": transpose,
+        "zeros_like": zeros_like,
+        **{name: mapped(name, True) for name in LINEAR.split()},
+        **{name: mapped(name, False) for name in ZERO_STAYS.split()},
+    }.items()
+}
+"""Functions that sparse tensors have, by name."""
