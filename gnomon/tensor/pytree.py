@@ -128,7 +128,7 @@ def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any
     """The structure of a nested value, given the positions of tensors in the list."""
     if isinstance(value, Paired):
         return TreeSpec(value.plain, (), (leaf_of(value._pair, found, places),))
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         return leaf_of(value, found, places)
     if isinstance(value, (dict, list, tuple)) and not isinstance(value, (TreeLeaf, TreeSpec)):
         if not value:

@@ -17,7 +17,7 @@ from gnomon.errors import ShapeError
 from gnomon.tensor.creation import arange
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.selection import unique
-from gnomon.tensor.sparse_tensor import SparseTensor, known_as, refuse
+from gnomon.tensor.sparse_tensor import SparseTensor, known_as, refuse, sparse_mask, to_sparse, to_sparse_csr
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["CALLS", "coalesce", "log_softmax", "product", "softmax", "sum", "transpose"]
@@ -311,8 +311,14 @@ CALLS: dict[str, Callable] = {
         "size": sizes_of,
         "sub": subtract,
         "sum": sum,
+        "is_complex": lambda x: x.dtype.is_complex,
+        "is_floating_point": lambda x: x.dtype.is_floating_point,
+        "sparse_mask": lambda x, mask: sparse_mask(to_dense(x), mask),
         "t": lambda x: transpose(x, 0, 1) if x.ndim > 1 else x,
         "to_dense": to_dense,
+        "to_sparse": to_sparse,
+        "to_sparse_coo": to_sparse,
+        "to_sparse_csr": to_sparse_csr,
         "transpose": transpose,
         "zeros_like": zeros_like,
         **{name: mapped(name, True) for name in LINEAR.split()},

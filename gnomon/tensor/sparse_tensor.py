@@ -225,6 +225,16 @@ class SparseTensor:
         places = self._places if places is None else places
         return SparseTensor(places, elements, self._sizes, self._coalesced, self.layout)
 
+    def _apart(self) -> tuple[tuple[Tensor, ...], Callable]:
+        about = {"sizes": self._sizes, "is_coalesced": self._coalesced, "layout": self.layout}
+        return (self._places, self._elements), partial(assembled, about)
+
+    def _saved(self) -> tuple:
+        """The parts in PyTorch's files."""
+        if self.is_sparse:
+            return self._places, self._elements, self.shape, self._coalesced
+        return self.crow_indices(), self.col_indices(), self._elements, self.shape
+
     def __deepcopy__(self, memo: dict) -> SparseTensor:
         parts = (copy.deepcopy(x, memo) for x in (self._elements, self._places))
         made = memo[id(self)] = self._like(*parts)
@@ -233,6 +243,11 @@ class SparseTensor:
     def __reduce_ex__(self, protocol: Any) -> tuple:
         given = (self._places, self._elements, self._sizes, self._coalesced, self.layout)
         return SparseTensor, given
+
+
+def assembled(about: dict[str, Any], parts: Sequence[Tensor]) -> SparseTensor:
+    """The sparse tensor of positions and values."""
+    return SparseTensor(*parts, **about)
 
 
 def known_as(name: str) -> str:
