@@ -138,7 +138,6 @@ modes = Lazy("gnomon.tensor.modes")
 numpy_calls = Lazy("gnomon.tensor.numpy_calls")
 out = Lazy("gnomon.tensor.out")
 sparse_calls = Lazy("gnomon.tensor.sparse_calls")
-sparse_tensor = Lazy("gnomon.tensor.sparse_tensor")
 placements = Lazy("gnomon.tensor.placements")
 causal = Lazy("gnomon.models.causal")
 pretrained = Lazy("gnomon.models.pretrained")
@@ -153,8 +152,8 @@ OWN = (
     "accelerator amp autograd autograd.forward_ad autograd.functional autograd.graph backends "
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
     "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
-    "jit linalg masked mps mtia nested nn.grad overrides random signal signal.windows sparse special "
-    "storage utils.benchmark utils.tensorboard version xpu"
+    "jit linalg masked mps mtia nested nn.grad overrides random signal signal.windows sparse "
+    "special storage utils.benchmark utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

@@ -15,7 +15,6 @@ import numpy as np
 
 import gnomon as gn
 from gnomon import dtypes
-from gnomon.lazy import sparse_tensor
 from gnomon.tensor import show
 from gnomon.tensor.complex_tensor import Complex
 from gnomon.tensor.show import PrintOptions
@@ -56,9 +55,9 @@ def printed() -> Iterator[None]:
 
 def as_printed(x: gn.Tensor) -> str:
     """A tensor's text as PyTorch prints it; Gnomon's own for a traced or sharded one."""
-    if x.layout != "strided":
+    if x.layout != "strided" and not state.recorder.hides_values:
         notes = partial(with_remarks, indent=len("tensor("))
-        return sparse_tensor.as_text(x, lambda part, n: values_of(part, n, show.options()), notes)
+        return show.sparse_text(x, lambda part, n: values_of(part, n, show.options()), notes)
     head = HEADS.get(type(x).__name__)
     if head is None or state.recorder.hides_values or mesh_layout_of(pair_of(x)._view):
         return show.as_text(x)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gnomon.lazy import sparse_calls
-from gnomon.tensor import legacy
-from gnomon.tensor.creation import empty
+from gnomon.tensor import legacy, sparse_calls
 from gnomon.tensor.functions import FUNCTIONS
+from gnomon.tensor.sparse_calls import log_softmax, softmax
 from gnomon.tensor.sparse_tensor import SparseTensor, sparse_coo_tensor
 from gnomon.tensor.tensor import Tensor
 
@@ -60,26 +59,6 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     return sparse_calls.sum(input, dim, dtype=dtype)
 
 
-def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """exp(x) as shares of their sum along an axis, where what has no value counts as -inf.
-
-    >>> import gnomon as gn
-    >>> softmax(gn.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).values()
-    Tensor([1. , 0.5, 0.5])
-    """
-    return sparse_calls.softmax(input, dim, dtype)
-
-
-def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
-    """The logarithms of `softmax`.
-
-    >>> import gnomon as gn
-    >>> log_softmax(gn.tensor([[0.0, 2.0]]).to_sparse(), 1).values()
-    Tensor([0.])
-    """
-    return sparse_calls.log_softmax(input, dim, dtype)
-
-
 class SparseConstructor(legacy.Constructor):
     """A constructor of sparse tensors of one dtype: of indices, values and sizes, or sizes alone.
 
@@ -87,13 +66,12 @@ class SparseConstructor(legacy.Constructor):
     Tensor([0, 5, 0])
     """
 
-    def __call__(self, *args: Any, size: Any = None, device: object = None) -> Any:
-        """A sparse tensor."""
-        if not args or isinstance(args[0], int):
+    def __call__(self, *args: Any, device: object = None, **named: Any) -> Any:
+        """A sparse tensor of these parts, or of these sizes."""
+        given = dict(zip(("indices", "values", "size"), args, strict=False)) | named
+        if not given or isinstance(args and args[0], int):
             return sparse_coo_tensor(args or (0,), dtype=self.dtype)
-        elements = args[1] if len(args) > 1 else empty(0)
-        sizes = args[2] if len(args) > 2 else size
-        return sparse_coo_tensor(args[0], elements, sizes, dtype=self.dtype, device=device)
+        return sparse_coo_tensor(**given, dtype=self.dtype, device=device)
 
     def __instancecheck__(self, value: object) -> bool:
         return type(value) is SparseTensor and value.dtype is self.dtype

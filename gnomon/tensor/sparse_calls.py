@@ -12,12 +12,19 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from gnomon.dtypes import bool_, int32, int64
+from gnomon.dtypes import bool_, int32
 from gnomon.errors import ShapeError
 from gnomon.tensor.creation import arange
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.selection import unique
-from gnomon.tensor.sparse_tensor import SparseTensor, known_as, refuse, sparse_mask, to_sparse, to_sparse_csr
+from gnomon.tensor.sparse_tensor import (
+    SparseTensor,
+    known_as,
+    refuse,
+    sparse_mask,
+    to_sparse,
+    to_sparse_csr,
+)
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["CALLS", "coalesce", "log_softmax", "product", "softmax", "sum", "transpose"]
@@ -230,9 +237,10 @@ def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> SparseTensor:
 
 
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
-    """The sum of all elements; along some axes a sparse tensor, or a dense one where none is left."""
+    """The sum of all elements, or along some axes: sparse, unless no sparse axis is left."""
     dim, keepdim = named.get("axis", dim), named.get("keepdims", keepdim)
-    elements = input._elements if named.get("dtype") is None else input.to(named["dtype"])._elements
+    dtype = named.get("dtype")
+    elements = input._elements if dtype is None else input._elements.to(dtype)
     if dim is None:
         return elements.sum()
     count, sizes = input.sparse_dim(), input._sizes
@@ -248,13 +256,23 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, **named: An
     return coalesce(SparseTensor(places, elements, shape, is_same))
 
 
-def softmax(input: SparseTensor, dim: int, dtype: Any = None) -> SparseTensor:
-    """exp(x) as shares of their sum along an axis, where all that has no value counts as -inf."""
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """exp(x) as shares of their sum along an axis, where a position without a value has -inf.
+
+    >>> import gnomon as gn
+    >>> softmax(gn.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).values()
+    Tensor([1. , 0.5, 0.5])
+    """
     return in_groups(input, dim, dtype, lambda x, total: x.exp() / total)
 
 
-def log_softmax(input: SparseTensor, dim: int, dtype: Any = None) -> SparseTensor:
-    """The logarithms of `softmax`."""
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithms of `softmax`.
+
+    >>> import gnomon as gn
+    >>> log_softmax(gn.tensor([[0.0, 2.0]]).to_sparse(), 1).values()
+    Tensor([0.])
+    """
     return in_groups(input, dim, dtype, lambda x, total: x - total.log())
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
-from gnomon.dtypes import DType, int64, package
+from gnomon.dtypes import DType, int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.lazy import sparse_calls
 from gnomon.ops.registry import OPS
@@ -22,12 +22,10 @@ from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import OPERATORS
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
     "SparseTensor",
-    "as_text",
     "sparse_coo_tensor",
     "sparse_csr_tensor",
     "sparse_mask",
@@ -84,7 +82,9 @@ class SparseTensor:
             return partial(found, self)
         if name.startswith("_") or not hasattr(Tensor, name):
             raise AttributeError(f"'SparseTensor' object has no attribute {name!r}")
-        return partial(refuse, name, self) if callable(getattr(Tensor, name)) else refuse(name, self)
+        return (
+            partial(refuse, name, self) if callable(getattr(Tensor, name)) else refuse(name, self)
+        )
 
     # about it
 
@@ -213,7 +213,7 @@ class SparseTensor:
 
     def copy_(self, other: SparseTensor, non_blocking: bool = False) -> SparseTensor:
         """Take another sparse tensor's positions and values."""
-        if not isinstance(other, SparseTensor) and not hasattr(other, "_places"):
+        if type(other) is not SparseTensor:
             refuse("copy_", self)
         taken = other.to(self.device).to(self.dtype).clone()
         self._places, self._elements, self._sizes = taken._places, taken._elements, taken._sizes
@@ -225,7 +225,7 @@ class SparseTensor:
         places = self._places if places is None else places
         return SparseTensor(places, elements, self._sizes, self._coalesced, self.layout)
 
-    def _apart(self) -> tuple[tuple[Tensor, ...], Callable]:
+    def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
         about = {"sizes": self._sizes, "is_coalesced": self._coalesced, "layout": self.layout}
         return (self._places, self._elements), partial(assembled, about)
 
@@ -276,7 +276,9 @@ def refuse(name: str, *args: Any, **_: Any) -> NoReturn:
 def operator(slot: str) -> Callable:
     """An operator of Python's on sparse tensors."""
     name, is_reflected = getattr(Tensor, slot).meant
-    return lambda self, *others: called(name, *((*others, self) if is_reflected else (self, *others)))
+    return lambda self, *others: called(
+        name, *((*others, self) if is_reflected else (self, *others))
+    )
 
 
 for _slot in OPERATORS:
@@ -373,7 +375,7 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, **form: Any) -> Any:
     if asked not in ("sparse_coo", "sparse_csr"):
         raise ArgumentError(f"to_sparse: no layout {asked!r}. Take 'sparse_coo' or 'sparse_csr'.")
     made = input
-    if not isinstance(getattr(input, "_places", None), Tensor):
+    if type(input) is not SparseTensor:
         count = sparse_dim if isinstance(sparse_dim, int) else input.ndim
         inner = tuple(range(count, input.ndim))
         there = (input != 0).any(inner) if inner else input != 0
@@ -382,14 +384,7 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, **form: Any) -> Any:
     return made if asked == "sparse_coo" else to_sparse_csr(made)
 
 
-def to_sparse_coo(input: Tensor) -> Any:
-    """What is not zero, with its positions.
-
-    >>> import gnomon as gn
-    >>> to_sparse_coo(gn.tensor([0, 5])).values()
-    Tensor([5])
-    """
-    return to_sparse(input)
+to_sparse_coo = to_sparse
 
 
 def to_sparse_csr(input: Any, dense_dim: int | None = None) -> SparseTensor:
@@ -413,35 +408,3 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     Tensor([4])
     """
     return mask._like(input[tuple(mask._places)])
-
-
-# text
-
-
-def as_text(
-    x: SparseTensor, shown: Callable[[Tensor, int], str], joined: Callable[[str, list[str]], str]
-) -> str:
-    """The text of a sparse tensor, given that of a dense tensor's values and of remarks."""
-    if state.recorder.hides_values:
-        return f"Tensor(traced, shape={tuple(x.shape)}, dtype={x.dtype}, layout={x.layout})"
-    parts = {"indices": x._indices(), "values": x._values()}
-    if x.is_sparse_csr:
-        parts = {"crow_indices": x.crow_indices(), "col_indices": x.col_indices()} | parts
-        del parts["indices"]
-    kind = "tensor" if package[0] == "torch" else "Tensor"
-    lines = []
-    for name, part in parts.items():
-        size = "" if part.numel() else f", size={tuple(part.shape)}"
-        indent = 2 * len(kind) + len(name) + 3
-        lines.append(f"{name}={kind}({shown(part, indent)}{size})")
-    notes = [f"size={tuple(x.shape)}", f"nnz={x._nnz()}"]
-    notes += [f"device='{x.device}'"] if not x.is_cpu else []
-    notes += [f"dtype={x.dtype}"] if x.dtype.bits != 32 or not x.dtype.is_floating_point else []
-    notes += [f"layout={package[0]}.{x.layout}"]
-    if x.grad_fn is not None:
-        notes.append(f"grad_fn=<{x.grad_fn.name()}>")
-    notes += ["requires_grad=True"] if x.requires_grad and x.is_leaf else []
-    before = f"{kind}(" + (",\n" + " " * (len(kind) + 1)).join(lines)
-    if x.is_sparse:
-        before, notes[0] = f"{before},\n{' ' * (len(kind) + 1)}{notes[0]}", ""
-    return joined(before, notes if x.is_sparse_csr else notes[1:])

@@ -6,7 +6,6 @@ files of their subject; `method` attaches them. Values appear in evaluate.py onl
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
@@ -174,7 +173,7 @@ class Paired:
     def __init__(self, parts: Sequence[Tensor]) -> None:
         (self._pair,) = parts
 
-    def _apart(self) -> tuple[tuple[Tensor, ...], Callable]:
+    def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
         return (self._pair,), self.plain
 
 
@@ -186,12 +185,6 @@ def single(value: Any) -> Any:
 def pair_of(tensor: Any) -> Any:
     """The real tensor behind a complex one; any other tensor unchanged."""
     return tensor._pair if isinstance(tensor, Paired) else tensor
-
-
-def apart(tensor: Any) -> tuple[tuple[Any, ...], Callable]:
-    """The dense real tensors behind any tensor, and the function that makes it of them again."""
-    plain = tensor is None or issubclass(type(tensor), Tensor)
-    return ((tensor,), operator.itemgetter(0)) if plain else tensor._apart()
 
 
 def pairs_of(tensors: Iterable | None) -> list | None:

@@ -12,6 +12,7 @@ from gnomon.tensor.matrices import Solved
 from gnomon.tensor.matrices import Svd
 from gnomon.tensor.questions import Histogram
 from gnomon.tensor.random import Generator
+from gnomon.tensor.sparse_tensor import SparseTensor
 from gnomon.tensor.standard import Count
 from gnomon.tensor.storage import TypedStorage
 from gnomon.tensor.storage import UntypedStorage
@@ -22,6 +23,7 @@ _bool = builtins.bool
 _float = builtins.float
 _int = builtins.int
 _type = builtins.type
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
@@ -600,8 +602,6 @@ class Tensor:
         """x, but at least min and at most max, where these are given."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
         """A differentiable copy; its axes keep their order in memory by default."""
-    def coalesce(self) -> Tensor:
-        """The tensor itself: no place of it has two values."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -1053,8 +1053,6 @@ class Tensor:
         """The slices at positions along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """The slices at positions along an axis."""
-    def indices(self) -> Tensor:
-        """The places of what is not zero, a column for each."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The sums of products over the last axes of both."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -1874,6 +1872,8 @@ class Tensor:
         """An axis in order, and where each element stood; equals keep their order."""
     def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """An axis in order, and where each element stood; equals keep their order."""
+    def sparse_mask(self, mask: SparseTensor) -> SparseTensor:
+        """The values of a dense tensor at a sparse one's positions."""
     def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Parts of one size (the last may be smaller), or of the sizes given."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
@@ -1988,8 +1988,12 @@ class Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
-    def to_sparse(self, *sparse_dim: _int, **form: Any) -> Tensor:
-        """A copy that is dense, as every tensor is; which form is asked for does not matter."""
+    def to_sparse(self, sparse_dim: Any = ..., **form: Any) -> Any:
+        """What is not zero, with its positions along the first axes, or all."""
+    def to_sparse_coo(self) -> Any:
+        """What is not zero, with its positions."""
+    def to_sparse_csr(self, dense_dim: _int | None = ...) -> SparseTensor:
+        """What is not zero in a matrix, row by row."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2056,8 +2060,6 @@ class Tensor:
         """Every position of an axis, which goes."""
     def untyped_storage(self) -> UntypedStorage:
         """The memory behind this tensor, in bytes."""
-    def values(self) -> Tensor:
-        """The elements that are not zero, in the order of their places."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
@@ -2106,9 +2108,14 @@ class Paired:
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
         ...
+
+    def _apart(self) -> tuple[tuple[Tensor, ...], Callable]:
+        ...
 def single(value: Any) -> Any:
     ...
 def pair_of(tensor: Any) -> Any:
+    ...
+def apart(tensor: Any) -> tuple[tuple[Any, ...], Callable]:
     ...
 def pairs_of(tensors: Iterable | None) -> list | None:
     ...

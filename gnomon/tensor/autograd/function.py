@@ -21,8 +21,9 @@ from gnomon.ops.arguments import sum_like
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
+from gnomon.tensor.pytree import dense_parts
 from gnomon.tensor.state import grads, is_capturing, saving, state
-from gnomon.tensor.tensor import Tensor, apart, node_of, raw, wrap
+from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
 __all__ = ["Function", "InplaceFunction"]
@@ -207,7 +208,7 @@ class Written(GradientRule):
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         """Leaves that were saved, and how often they had been written to; by their places."""
         for saved in context.saved_tensors:
-            parts, join = apart(saved)
+            parts, join = dense_parts(saved)
             self.saved.append((join, [self._place(x, known) for x in parts]))
         given = {k for _, places in self.saved for k in places if k is not None}
         hooks = saving.get()
