@@ -8,31 +8,78 @@ Letters: n rows, m columns, k columns of the right factor, s sparse axes, z valu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 from gnomon.dtypes import bool_, int32
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
+from gnomon.ops.registry import OPS
 from gnomon.tensor.creation import arange
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.selection import unique
-from gnomon.tensor.sparse_tensor import (
-    SparseTensor,
-    known_as,
-    refuse,
-    sparse_mask,
-    to_sparse,
-    to_sparse_csr,
-)
 from gnomon.tensor.tensor import Tensor
 
 __all__ = ["CALLS", "coalesce", "log_softmax", "product", "softmax", "sum", "transpose"]
 
 
+class SparseParts:
+    """The positions and the values of a sparse tensor, and its sizes."""
+
+    _places: Tensor
+    _elements: Tensor
+
+    def __init__(
+        self,
+        places: Tensor,
+        elements: Tensor,
+        sizes: Iterable[int],
+        is_coalesced: bool = False,
+        layout: str = "sparse_coo",
+    ) -> None:
+        self._places, self._elements, self._sizes = places, elements, tuple(sizes)
+        self._coalesced, self.layout = is_coalesced, layout
+
+    def sparse_dim(self) -> int:
+        """Number of axes that indices have a row for."""
+        return self._places.shape[0]
+
+    def dense_dim(self) -> int:
+        """Number of axes that each value has."""
+        return self._elements.ndim - 1
+
+    def _nnz(self) -> int:
+        return self._elements.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self._sizes)
+
+    def _like(self, elements: Tensor, places: Tensor | None = None) -> Any:
+        """A tensor of other values at the same positions."""
+        places = self._places if places is None else places
+        return type(self)(places, elements, self._sizes, self._coalesced, self.layout)
+
+
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse tensor."""
-    return type(value) is SparseTensor
+    return issubclass(type(value), SparseParts)
+
+
+def known_as(name: str) -> str:
+    """A function's name in the table of those of sparse tensors."""
+    return OPS[name].__name__ if name in OPS else name
+
+
+def refuse(name: str, *args: Any, **_: Any) -> NoReturn:
+    """Refuse a function that sparse tensors do not have."""
+    flat = [x for each in args for x in (each if isinstance(each, (list, tuple)) else (each,))]
+    x = next(filter(is_sparse, flat))
+    raise ArgumentError(
+        f"{name}: a sparse tensor does not fit: got size {tuple(x._sizes)}, {x._nnz()} values. "
+        "Call .to_dense() first."
+    )
 
 
 def added(count: int, at: Tensor, rows: Tensor) -> Tensor:
@@ -59,29 +106,29 @@ def positions(found: Tensor, sizes: Sequence[int]) -> Tensor:
     return FUNCTIONS["stack"](parts)
 
 
-def split(x: SparseTensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def split(x: SparseParts) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of the sparse and of the dense axes."""
     return x._sizes[: x.sparse_dim()], x._sizes[x.sparse_dim() :]
 
 
-def coalesce(x: SparseTensor) -> SparseTensor:
+def coalesce(x: SparseParts) -> Any:
     """The tensor with its positions in order, each once."""
     if x._coalesced:
         return x
     outer, _ = split(x)
     found, at = unique(numbers(x._places, outer), return_inverse=True)
     elements = added(found.shape[0], at, x._elements)
-    return SparseTensor(positions(found, outer), elements, x._sizes, True)
+    return type(x)(positions(found, outer), elements, x._sizes, True)
 
 
-def to_dense(x: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
+def to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
     """The dense tensor."""
     outer, inner = split(x)
     made = added(prod(outer), numbers(x._places, outer), x._elements).reshape((*outer, *inner))
     return made if dtype is None else made.to(dtype)
 
 
-def transpose(x: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
+def transpose(x: SparseParts, dim0: int, dim1: int) -> Any:
     """The tensor with two sparse axes swapped."""
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
@@ -89,7 +136,7 @@ def transpose(x: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     if order[count:] != list(range(count, x.ndim)):
         refuse("transpose", x)
     places = FUNCTIONS["stack"]([x._places[k] for k in order[:count]])
-    return SparseTensor(places, x._elements, [x._sizes[k] for k in order])
+    return type(x)(places, x._elements, [x._sizes[k] for k in order])
 
 
 # products
@@ -110,7 +157,7 @@ def product(a: Any, b: Any) -> Any:
     return added(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
 
 
-def product_of_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+def product_of_sparse(a: SparseParts, b: SparseParts) -> Any:
     """The sparse product of two sparse matrices: a value meets all those of its column's row."""
     starts = FUNCTIONS["searchsorted"](b._places[0].contiguous(), arange(b.shape[0] + 1))
     first = starts.index_select(0, a._places[1])
@@ -121,7 +168,7 @@ def product_of_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     rows = a._places[0].index_select(0, which), b._places[1].index_select(0, other)
     elements = a._elements.index_select(0, which) * b._elements.index_select(0, other)
     places = FUNCTIONS["stack"](rows)
-    return coalesce(SparseTensor(places, elements, (a.shape[0], b.shape[1])))
+    return coalesce(type(a)(places, elements, (a.shape[0], b.shape[1])))
 
 
 def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -142,7 +189,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     if input._sizes != other._sizes or input.sparse_dim() != other.sparse_dim():
         raise ShapeError(f"add: sizes differ: got {tuple(input.shape)} and {tuple(other.shape)}.")
     places = FUNCTIONS["cat"]([input._places, other._places], 1)
-    made = SparseTensor(places, FUNCTIONS["cat"]([input._elements, other._elements]), input._sizes)
+    made = type(input)(places, FUNCTIONS["cat"]([input._elements, other._elements]), input._sizes)
     return coalesce(made) if input._coalesced and other._coalesced else made
 
 
@@ -164,7 +211,7 @@ def multiply(input: Any, other: Any) -> Any:
         outer, _ = split(x)
         both = FUNCTIONS["isin"](numbers(x._places, outer), numbers(y._places, outer))
         elements = x._elements[both] * at_places(to_dense(y), x._places[:, both])
-        return SparseTensor(x._places[:, both], elements, x._sizes, True)
+        return type(x)(x._places[:, both], elements, x._sizes, True)
     if isinstance(y, Tensor) and y.ndim:
         y = at_places(y.expand(x._sizes), x._places)
     return x._like(x._elements * y)
@@ -175,7 +222,7 @@ def at_places(x: Tensor, places: Tensor) -> Tensor:
     return x[tuple(places[k] for k in range(places.shape[0]))]
 
 
-def divide(input: Any, other: Any, **named: Any) -> SparseTensor:
+def divide(input: Any, other: Any, **named: Any) -> Any:
     """The values divided by a number."""
     if not is_sparse(input) or (isinstance(other, Tensor) and other.ndim):
         refuse("div", input, other)
@@ -185,7 +232,7 @@ def divide(input: Any, other: Any, **named: Any) -> SparseTensor:
 def in_place(function: str) -> Callable:
     """A method that changes the values by a number."""
 
-    def call(x: SparseTensor, other: Any) -> SparseTensor:
+    def call(x: SparseParts, other: Any) -> Any:
         if isinstance(other, Tensor) and other.ndim:
             refuse(function, x)
         getattr(x._elements, function)(other)
@@ -197,7 +244,7 @@ def in_place(function: str) -> Callable:
 def mapped(name: str, is_linear: bool) -> Callable:
     """A function that leaves 0 as it is, of the values."""
 
-    def call(x: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+    def call(x: SparseParts, *args: Any, **kwargs: Any) -> Any:
         x = x if is_linear else coalesce(x)
         made = getattr(x._elements, name)(*args, **kwargs)
         if not isinstance(made, Tensor):
@@ -207,18 +254,18 @@ def mapped(name: str, is_linear: bool) -> Callable:
     return call
 
 
-def clone(x: SparseTensor, **_: Any) -> SparseTensor:
+def clone(x: SparseParts, **_: Any) -> Any:
     """A copy."""
     return x._like(x._elements.clone(), x._places.clone())
 
 
-def zeros_like(x: SparseTensor, **named: Any) -> SparseTensor:
+def zeros_like(x: SparseParts, **named: Any) -> Any:
     """A sparse tensor of the same size without values."""
     elements = FUNCTIONS["zeros_like"](x._elements[:0], **named)
-    return SparseTensor(x._places[:, :0], elements, x._sizes, False)
+    return type(x)(x._places[:, :0], elements, x._sizes, False)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> SparseTensor:
+def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Any:
     """Sparse tensors one behind the other along a sparse axis."""
     first, dim = tensors[0], named.get("axis", dim) % tensors[0].ndim
     if not all(map(is_sparse, tensors)) or dim >= first.sparse_dim():
@@ -230,13 +277,13 @@ def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> SparseTensor:
         start += x._sizes[dim]
     sizes = (*first._sizes[:dim], start, *first._sizes[dim + 1 :])
     elements = FUNCTIONS["cat"]([x._elements for x in tensors])
-    return SparseTensor(FUNCTIONS["cat"](places, 1), elements, sizes)
+    return type(first)(FUNCTIONS["cat"](places, 1), elements, sizes)
 
 
 # folds
 
 
-def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
+def sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
     """The sum of all elements, or along some axes: sparse, unless no sparse axis is left."""
     dim, keepdim = named.get("axis", dim), named.get("keepdims", keepdim)
     dtype = named.get("dtype")
@@ -253,10 +300,10 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, **named: An
     shape = [1 if k in dims else size for k, size in enumerate(sizes) if keepdim or k not in dims]
     places = FUNCTIONS["stack"]([input._places[k] * int(k not in dims) for k in left])
     is_same = input._coalesced and not any(k < count for k in dims)
-    return coalesce(SparseTensor(places, elements, shape, is_same))
+    return coalesce(type(input)(places, elements, shape, is_same))
 
 
-def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+def softmax(input: SparseParts, dim: int, *, dtype: Any = None) -> Any:
     """exp(x) as shares of their sum along an axis, where a position without a value has -inf.
 
     >>> import gnomon as gn
@@ -266,7 +313,7 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
     return in_groups(input, dim, dtype, lambda x, total: x.exp() / total)
 
 
-def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+def log_softmax(input: SparseParts, dim: int, *, dtype: Any = None) -> Any:
     """The logarithms of `softmax`.
 
     >>> import gnomon as gn
@@ -277,8 +324,8 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 
 
 def in_groups(
-    x: SparseTensor, dim: int, dtype: Any, shares: Callable[[Tensor, Tensor], Tensor]
-) -> SparseTensor:
+    x: SparseParts, dim: int, dtype: Any, shares: Callable[[Tensor, Tensor], Tensor]
+) -> Any:
     """The shares of exp(x) within the values that differ in one axis alone."""
     x = coalesce(x if dtype is None else x.to(dtype))
     (outer, _), dim = split(x), dim % x.ndim
@@ -298,7 +345,7 @@ def in_groups(
     return x._like(shares(less, total.index_select(0, group)))
 
 
-def sizes_of(x: SparseTensor, dim: int | None = None) -> Any:
+def sizes_of(x: SparseParts, dim: int | None = None) -> Any:
     """The sizes of the axes, or that of one."""
     return x.shape if dim is None else x.shape[dim]
 
@@ -331,12 +378,8 @@ CALLS: dict[str, Callable] = {
         "sum": sum,
         "is_complex": lambda x: x.dtype.is_complex,
         "is_floating_point": lambda x: x.dtype.is_floating_point,
-        "sparse_mask": lambda x, mask: sparse_mask(to_dense(x), mask),
         "t": lambda x: transpose(x, 0, 1) if x.ndim > 1 else x,
         "to_dense": to_dense,
-        "to_sparse": to_sparse,
-        "to_sparse_coo": to_sparse,
-        "to_sparse_csr": to_sparse_csr,
         "transpose": transpose,
         "zeros_like": zeros_like,
         **{name: mapped(name, True) for name in LINEAR.split()},

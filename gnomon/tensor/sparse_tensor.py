@@ -9,19 +9,26 @@ Letters: s sparse axes, z values, *d dense axes.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
 from gnomon.dtypes import DType, int64
 from gnomon.errors import ArgumentError, ShapeError
-from gnomon.lazy import sparse_calls
-from gnomon.ops.registry import OPS
 from gnomon.tensor.creation import arange, as_tensor, empty
 from gnomon.tensor.device import Device
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.operators import OPERATORS
 from gnomon.tensor.size import Size
+from gnomon.tensor.sparse_calls import (
+    CALLS,
+    SparseParts,
+    coalesce,
+    known_as,
+    refuse,
+    to_dense,
+    transpose,
+)
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
@@ -40,7 +47,7 @@ OF_VALUES = frozenset({"dtype", "device", "grad_fn", "is_cpu", "is_cuda", "is_le
 """Attributes that a sparse tensor takes from its values."""
 
 
-class SparseTensor:
+class SparseTensor(SparseParts):
     """A tensor of which the values at some positions are kept, and all others are 0.
 
     To isinstance it is a Tensor. Made by `sparse_coo_tensor`, `to_sparse` and their like.
@@ -56,17 +63,6 @@ class SparseTensor:
     __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
     _is_data = _overrides = True
 
-    def __init__(
-        self,
-        places: Tensor,
-        elements: Tensor,
-        sizes: Iterable[int],
-        is_coalesced: bool = False,
-        layout: str = "sparse_coo",
-    ) -> None:
-        self._places, self._elements, self._sizes = places, elements, tuple(sizes)
-        self._coalesced, self.layout = is_coalesced, layout
-
     @classmethod
     def __torch_function__(
         cls, func: Callable, types: Sequence[type], args: Sequence = (), kwargs: Any = None
@@ -78,7 +74,7 @@ class SparseTensor:
             return getattr(self._elements, name)
         if name in STATE:
             refuse("sparse", self)
-        if (found := sparse_calls.CALLS.get(known_as(name))) is not None:
+        if (found := CALLS.get(known_as(name))) is not None:
             return partial(found, self)
         if name.startswith("_") or not hasattr(Tensor, name):
             raise AttributeError(f"'SparseTensor' object has no attribute {name!r}")
@@ -94,11 +90,6 @@ class SparseTensor:
         return Size(self._sizes)
 
     @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self._sizes)
-
-    @property
     def is_sparse(self) -> bool:
         """Whether it has coordinates for indices."""
         return self.layout == "sparse_coo"
@@ -107,17 +98,6 @@ class SparseTensor:
     def is_sparse_csr(self) -> bool:
         """Whether it shows its rows by where they begin."""
         return self.layout == "sparse_csr"
-
-    def sparse_dim(self) -> int:
-        """Number of axes that indices have a row for."""
-        return self._places.shape[0]
-
-    def dense_dim(self) -> int:
-        """Number of axes that each value has."""
-        return self._elements.ndim - 1
-
-    def _nnz(self) -> int:
-        return self._elements.shape[0]
 
     def is_coalesced(self) -> bool:
         """Whether the positions are in order, each once."""
@@ -209,7 +189,7 @@ class SparseTensor:
     @property
     def T(self) -> SparseTensor:
         """The tensor with its two axes swapped."""
-        return sparse_calls.transpose(self, 0, 1)
+        return transpose(self, 0, 1)
 
     def copy_(self, other: SparseTensor, non_blocking: bool = False) -> SparseTensor:
         """Take another sparse tensor's positions and values."""
@@ -219,11 +199,6 @@ class SparseTensor:
         self._places, self._elements, self._sizes = taken._places, taken._elements, taken._sizes
         self._coalesced = taken._coalesced
         return self
-
-    def _like(self, elements: Tensor, places: Tensor | None = None) -> SparseTensor:
-        """A tensor of other values at the same positions."""
-        places = self._places if places is None else places
-        return SparseTensor(places, elements, self._sizes, self._coalesced, self.layout)
 
     def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
         about = {"sizes": self._sizes, "is_coalesced": self._coalesced, "layout": self.layout}
@@ -250,27 +225,12 @@ def assembled(about: dict[str, Any], parts: Sequence[Tensor]) -> SparseTensor:
     return SparseTensor(*parts, **about)
 
 
-def known_as(name: str) -> str:
-    """A function's name in the table of those of sparse tensors."""
-    return OPS[name].__name__ if name in OPS else name
-
-
 def called(name: str, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of sparse tensors, or a refusal."""
-    found = sparse_calls.CALLS.get(known_as(name))
+    found = CALLS.get(known_as(name))
     if found is None:
         refuse(name, *args, *kwargs.values())
     return found(*args, **kwargs)
-
-
-def refuse(name: str, *args: Any, **_: Any) -> NoReturn:
-    """Refuse a function that sparse tensors do not have."""
-    flat = [x for each in args for x in (each if isinstance(each, (list, tuple)) else (each,))]
-    x = next(x for x in flat if type(x) is SparseTensor)
-    raise ArgumentError(
-        f"{name}: a sparse tensor does not fit: got size {tuple(x._sizes)}, {x._nnz()} values. "
-        "Call .to_dense() first."
-    )
 
 
 def operator(slot: str) -> Callable:
@@ -365,7 +325,7 @@ def sparse_csr_tensor(
 
 
 def to_sparse(input: Tensor, sparse_dim: Any = None, **form: Any) -> Any:
-    """What is not zero, with its positions along the first axes, or all.
+    """The values that are not zero, with their positions along the first axes, or all.
 
     >>> import gnomon as gn
     >>> to_sparse(gn.tensor([0, 5, 0, 7])).indices()
@@ -388,13 +348,13 @@ to_sparse_coo = to_sparse
 
 
 def to_sparse_csr(input: Any, dense_dim: int | None = None) -> SparseTensor:
-    """What is not zero in a matrix, row by row.
+    """The values of a matrix that are not zero, row by row.
 
     >>> import gnomon as gn
     >>> to_sparse_csr(gn.tensor([[0, 5], [7, 0]])).crow_indices()
     Tensor([0, 1, 2])
     """
-    made = sparse_calls.coalesce(to_sparse(input))
+    made = coalesce(to_sparse(input))
     if made.ndim != 2:
         raise ShapeError(f"to_sparse_csr: needs a matrix: got {tuple(made.shape)}.")
     return SparseTensor(made._places, made._elements, made._sizes, True, "sparse_csr")
@@ -408,3 +368,10 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     Tensor([4])
     """
     return mask._like(input[tuple(mask._places)])
+
+
+CALLS |= {
+    "sparse_mask": lambda x, mask: sparse_mask(to_dense(x), mask),
+    **{name: to_sparse for name in ("to_sparse", "to_sparse_coo")},
+    "to_sparse_csr": to_sparse_csr,
+}

@@ -23,7 +23,6 @@ _bool = builtins.bool
 _float = builtins.float
 _int = builtins.int
 _type = builtins.type
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import ref
@@ -1989,11 +1988,11 @@ class Tensor:
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
     def to_sparse(self, sparse_dim: Any = ..., **form: Any) -> Any:
-        """What is not zero, with its positions along the first axes, or all."""
-    def to_sparse_coo(self) -> Any:
-        """What is not zero, with its positions."""
+        """The values that are not zero, with their positions along the first axes, or all."""
+    def to_sparse_coo(self, sparse_dim: Any = ..., **form: Any) -> Any:
+        """The values that are not zero, with their positions along the first axes, or all."""
     def to_sparse_csr(self, dense_dim: _int | None = ...) -> SparseTensor:
-        """What is not zero in a matrix, row by row."""
+        """The values of a matrix that are not zero, row by row."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2109,13 +2108,11 @@ class Paired:
     def __init__(self, parts: Sequence[Tensor]) -> None:
         ...
 
-    def _apart(self) -> tuple[tuple[Tensor, ...], Callable]:
+    def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
         ...
 def single(value: Any) -> Any:
     ...
 def pair_of(tensor: Any) -> Any:
-    ...
-def apart(tensor: Any) -> tuple[tuple[Any, ...], Callable]:
     ...
 def pairs_of(tensors: Iterable | None) -> list | None:
     ...
