@@ -89,11 +89,15 @@ def added(count: int, at: Tensor, rows: Tensor) -> Tensor:
     return rows.new_zeros((count, *rows.shape[1:])).index_add(0, at, rows)
 
 
-def numbers(places: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The number of each position among all, (z)."""
-    made = places.new_zeros(places.shape[1])
-    for k, size in enumerate(sizes):
-        made = made * size + places[k]
+def numbers(x: SparseParts, axes: Iterable[int] | None = None) -> Tensor:
+    """The number of each position along some sparse axes, or all, (z).
+
+    Errors: IndexOutOfBounds of a position outside its axis.
+    """
+    made = x._places.new_zeros(x._nnz())
+    for k in range(x.sparse_dim()) if axes is None else axes:
+        known = arange(x._sizes[k], device=x._places.device)
+        made = made * x._sizes[k] + known.index_select(0, x._places[k])
     return made
 
 
@@ -116,7 +120,7 @@ def coalesce(x: SparseParts) -> Any:
     if x._coalesced:
         return x
     outer, _ = split(x)
-    found, at = unique(numbers(x._places, outer), return_inverse=True)
+    found, at = unique(numbers(x), return_inverse=True)
     elements = added(found.shape[0], at, x._elements)
     return type(x)(positions(found, outer), elements, x._sizes, True)
 
@@ -124,7 +128,7 @@ def coalesce(x: SparseParts) -> Any:
 def to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
     """The dense tensor."""
     outer, inner = split(x)
-    made = added(prod(outer), numbers(x._places, outer), x._elements).reshape((*outer, *inner))
+    made = added(prod(outer), numbers(x), x._elements).reshape((*outer, *inner))
     return made if dtype is None else made.to(dtype)
 
 
@@ -208,8 +212,7 @@ def multiply(input: Any, other: Any) -> Any:
     x, y = (input, other) if is_sparse(input) else (other, input)
     if is_sparse(y):
         x, y = coalesce(x), coalesce(y)
-        outer, _ = split(x)
-        both = FUNCTIONS["isin"](numbers(x._places, outer), numbers(y._places, outer))
+        both = FUNCTIONS["isin"](numbers(x), numbers(y))
         elements = x._elements[both] * at_places(to_dense(y), x._places[:, both])
         return type(x)(x._places[:, both], elements, x._sizes, True)
     if isinstance(y, Tensor) and y.ndim:
@@ -334,10 +337,7 @@ def in_groups(
         less = x._elements - x._elements.detach().amax(axis, True)
         return x._like(shares(less, less.exp().sum(axis, True)))
     rest = [k for k in range(len(outer)) if k != dim]
-    group = x._places.new_zeros(x._nnz())
-    for k in rest:
-        group = group * outer[k] + x._places[k]
-    count = prod(outer[k] for k in rest)
+    group, count = numbers(x, rest), prod(outer[k] for k in rest)
     least = x._elements.new_full((count, *x._elements.shape[1:]), float("-inf"))
     most = least.index_reduce(0, group, x._elements.detach(), "amax")
     less = x._elements - most.index_select(0, group)

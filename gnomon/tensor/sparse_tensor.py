@@ -334,14 +334,19 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, **form: Any) -> Any:
     asked = form.get("layout") or (sparse_dim if isinstance(sparse_dim, str) else "sparse_coo")
     if asked not in ("sparse_coo", "sparse_csr"):
         raise ArgumentError(f"to_sparse: no layout {asked!r}. Take 'sparse_coo' or 'sparse_csr'.")
-    made = input
+    made: Any = input
     if type(input) is not SparseTensor:
         count = sparse_dim if isinstance(sparse_dim, int) else input.ndim
         inner = tuple(range(count, input.ndim))
         there = (input != 0).any(inner) if inner else input != 0
         places = there.nonzero(as_tuple=True)
         made = SparseTensor(FUNCTIONS["stack"](places), input[places], input.shape, True)
-    return made if asked == "sparse_coo" else to_sparse_csr(made)
+    if made.layout == asked:
+        return made
+    if made.ndim != 2 or made.dense_dim():
+        raise ShapeError(f"to_sparse_csr: needs a matrix: got {tuple(made.shape)}.")
+    made = coalesce(made)
+    return SparseTensor(made._places, made._elements, made._sizes, True, asked)
 
 
 to_sparse_coo = to_sparse
@@ -354,10 +359,7 @@ def to_sparse_csr(input: Any, dense_dim: int | None = None) -> SparseTensor:
     >>> to_sparse_csr(gn.tensor([[0, 5], [7, 0]])).crow_indices()
     Tensor([0, 1, 2])
     """
-    made = coalesce(to_sparse(input))
-    if made.ndim != 2:
-        raise ShapeError(f"to_sparse_csr: needs a matrix: got {tuple(made.shape)}.")
-    return SparseTensor(made._places, made._elements, made._sizes, True, "sparse_csr")
+    return to_sparse(input, layout="sparse_csr")
 
 
 def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
