@@ -44,5 +44,5 @@ def test_elements_of_a_vector_are_rows():
     optimizer.step()
     p[1:].sum().backward()
     optimizer.step()
-    assert p.tolist() == [1.0, 1.5, 1.5]
+    assert p.tolist() == pytest.approx([1.0, 1.5, 1.5], abs=1e-6)
     assert optimizer.state_dict()["state"][0]["exp_avg"].tolist() == pytest.approx([0, -0.1, -0.1])
