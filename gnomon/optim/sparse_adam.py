@@ -37,8 +37,10 @@ class SparseAdam(Adam):
     >>> optimizer = SparseAdam([table], lr=0.5)
     >>> table[1].sum().backward()
     >>> optimizer.step()
-    >>> table.tolist()
-    [[1.0], [0.5], [1.0]]
+    >>> table.detach()
+    Tensor([[1. ],
+            [0.5],
+            [1. ]])
     """
 
     def __init__(

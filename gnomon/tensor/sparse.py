@@ -9,7 +9,6 @@ from typing import Any
 
 from gnomon.tensor import legacy, sparse_calls
 from gnomon.tensor.functions import FUNCTIONS
-from gnomon.tensor.sparse_calls import log_softmax, softmax
 from gnomon.tensor.sparse_tensor import SparseTensor, sparse_coo_tensor
 from gnomon.tensor.tensor import Tensor
 
@@ -56,7 +55,27 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     >>> sum(gn.tensor([[0, 2], [3, 4]]).to_sparse(), 1).to_dense()
     Tensor([2, 7])
     """
-    return sparse_calls.sum(input, dim, dtype=dtype)
+    return sparse_calls.sparse_sum(input, dim, dtype=dtype)
+
+
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """exp(x) as shares of their sum along an axis, where a position without a value has -inf.
+
+    >>> import gnomon as gn
+    >>> softmax(gn.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).values()
+    Tensor([1. , 0.5, 0.5])
+    """
+    return sparse_calls.shares(input, dim, dtype, lambda x, total: x.exp() / total)
+
+
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithms of `softmax`.
+
+    >>> import gnomon as gn
+    >>> log_softmax(gn.tensor([[0.0, 2.0]]).to_sparse(), 1).values()
+    Tensor([0.])
+    """
+    return sparse_calls.shares(input, dim, dtype, lambda x, total: x - total.log())
 
 
 class SparseConstructor(legacy.Constructor):

@@ -20,7 +20,18 @@ from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.selection import unique
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["CALLS", "coalesce", "log_softmax", "product", "softmax", "sum", "transpose"]
+__all__ = [
+    "CALLS",
+    "SparseParts",
+    "is_sparse",
+    "known_as",
+    "refuse",
+    "shares",
+    "sparse_coalesce",
+    "sparse_sum",
+    "sparse_to_dense",
+    "sparse_transpose",
+]
 
 
 class SparseParts:
@@ -95,7 +106,7 @@ def numbers(x: SparseParts, axes: Iterable[int] | None = None) -> Tensor:
     Errors: IndexOutOfBounds of a position outside its axis.
     """
     made = x._places.new_zeros(x._nnz())
-    for k in range(x.sparse_dim()) if axes is None else axes:
+    for k in range(x.dim()) if axes is None else axes:
         known = arange(x._sizes[k], device=x._places.device)
         made = made * x._sizes[k] + known.index_select(0, x._places[k])
     return made
@@ -112,10 +123,10 @@ def positions(found: Tensor, sizes: Sequence[int]) -> Tensor:
 
 def split(x: SparseParts) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of the sparse and of the dense axes."""
-    return x._sizes[: x.sparse_dim()], x._sizes[x.sparse_dim() :]
+    return x._sizes[: x.dim()], x._sizes[x.dim() :]
 
 
-def coalesce(x: SparseParts) -> Any:
+def sparse_coalesce(x: SparseParts) -> Any:
     """The tensor with its positions in order, each once."""
     if x._coalesced:
         return x
@@ -125,18 +136,18 @@ def coalesce(x: SparseParts) -> Any:
     return type(x)(positions(found, outer), elements, x._sizes, True)
 
 
-def to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
+def sparse_to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
     """The dense tensor."""
     outer, inner = split(x)
     made = added(prod(outer), numbers(x), x._elements).reshape((*outer, *inner))
     return made if dtype is None else made.to(dtype)
 
 
-def transpose(x: SparseParts, dim0: int, dim1: int) -> Any:
+def sparse_transpose(x: SparseParts, dim0: int, dim1: int) -> Any:
     """The tensor with two sparse axes swapped."""
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
-    count = x.sparse_dim()
+    count = x.dim()
     if order[count:] != list(range(count, x.ndim)):
         refuse("transpose", x)
     places = FUNCTIONS["stack"]([x._places[k] for k in order[:count]])
@@ -146,19 +157,22 @@ def transpose(x: SparseParts, dim0: int, dim1: int) -> Any:
 # products
 
 
-def product(a: Any, b: Any) -> Any:
+def sparse_matmul(a: Any, b: Any) -> Any:
     """The product of matrices, or of a matrix and a vector, one of which is sparse, or both."""
     if not is_sparse(a):
-        return product(transpose(b, 0, 1), a.T if a.ndim > 1 else a).T
+        return sparse_matmul(sparse_transpose(b, 0, 1), a.T if a.ndim > 1 else a).T
     if a.ndim != 2 or a.dense_dim() or b.ndim not in (1, 2) or a.shape[1] != b.shape[0]:
         raise ShapeError(
             "matmul: needs matrices, or a matrix and a vector, with columns and rows that fit: got "
             f"{tuple(a.shape)} and {tuple(b.shape)}."
         )
     if is_sparse(b):
-        return product_of_sparse(a, coalesce(b))
+        return product_of_sparse(a, sparse_coalesce(b))
     elements = a._elements if b.ndim == 1 else a._elements.unsqueeze(1)
     return added(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
+
+
+sparse_mm = sparse_mv = sparse_matmul
 
 
 def product_of_sparse(a: SparseParts, b: SparseParts) -> Any:
@@ -172,48 +186,48 @@ def product_of_sparse(a: SparseParts, b: SparseParts) -> Any:
     rows = a._places[0].index_select(0, which), b._places[1].index_select(0, other)
     elements = a._elements.index_select(0, which) * b._elements.index_select(0, other)
     places = FUNCTIONS["stack"](rows)
-    return coalesce(type(a)(places, elements, (a.shape[0], b.shape[1])))
+    return sparse_coalesce(type(a)(places, elements, (a.shape[0], b.shape[1])))
 
 
-def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def sparse_addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * the product of two matrices."""
-    return add(input if beta == 1 else input * beta, product(mat1, mat2), alpha=alpha)
+    return sparse_add(input if beta == 1 else input * beta, sparse_matmul(mat1, mat2), alpha=alpha)
 
 
 # element by element
 
 
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sparse_add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """The sum of two tensors: a dense one if one is dense."""
     other = other if alpha == 1 else other * alpha
     if not (is_sparse(input) and is_sparse(other)):
         if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
             refuse("add", input, other)
         return dense(input) + dense(other)
-    if input._sizes != other._sizes or input.sparse_dim() != other.sparse_dim():
+    if input._sizes != other._sizes or input.dim() != other.dim():
         raise ShapeError(f"add: sizes differ: got {tuple(input.shape)} and {tuple(other.shape)}.")
     places = FUNCTIONS["cat"]([input._places, other._places], 1)
     made = type(input)(places, FUNCTIONS["cat"]([input._elements, other._elements]), input._sizes)
-    return coalesce(made) if input._coalesced and other._coalesced else made
+    return sparse_coalesce(made) if input._coalesced and other._coalesced else made
 
 
-def subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sparse_subtract(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """The difference of two tensors."""
-    return add(input, other, alpha=-alpha)
+    return sparse_add(input, other, alpha=-alpha)
 
 
 def dense(x: Any) -> Tensor:
     """A tensor, made dense."""
-    return to_dense(x) if is_sparse(x) else x
+    return sparse_to_dense(x) if is_sparse(x) else x
 
 
-def multiply(input: Any, other: Any) -> Any:
+def sparse_multiply(input: Any, other: Any) -> Any:
     """The products of a sparse tensor's values and a number or the values of another tensor."""
     x, y = (input, other) if is_sparse(input) else (other, input)
     if is_sparse(y):
-        x, y = coalesce(x), coalesce(y)
+        x, y = sparse_coalesce(x), sparse_coalesce(y)
         both = FUNCTIONS["isin"](numbers(x), numbers(y))
-        elements = x._elements[both] * at_places(to_dense(y), x._places[:, both])
+        elements = x._elements[both] * at_places(sparse_to_dense(y), x._places[:, both])
         return type(x)(x._places[:, both], elements, x._sizes, True)
     if isinstance(y, Tensor) and y.ndim:
         y = at_places(y.expand(x._sizes), x._places)
@@ -225,7 +239,7 @@ def at_places(x: Tensor, places: Tensor) -> Tensor:
     return x[tuple(places[k] for k in range(places.shape[0]))]
 
 
-def divide(input: Any, other: Any, **named: Any) -> Any:
+def sparse_divide(input: Any, other: Any, **named: Any) -> Any:
     """The values divided by a number."""
     if not is_sparse(input) or (isinstance(other, Tensor) and other.ndim):
         refuse("div", input, other)
@@ -248,7 +262,7 @@ def mapped(name: str, is_linear: bool) -> Callable:
     """A function that leaves 0 as it is, of the values."""
 
     def call(x: SparseParts, *args: Any, **kwargs: Any) -> Any:
-        x = x if is_linear else coalesce(x)
+        x = x if is_linear else sparse_coalesce(x)
         made = getattr(x._elements, name)(*args, **kwargs)
         if not isinstance(made, Tensor):
             refuse(name, x)
@@ -257,25 +271,25 @@ def mapped(name: str, is_linear: bool) -> Callable:
     return call
 
 
-def clone(x: SparseParts, **_: Any) -> Any:
+def sparse_clone(x: SparseParts, **_: Any) -> Any:
     """A copy."""
     return x._like(x._elements.clone(), x._places.clone())
 
 
-def zeros_like(x: SparseParts, **named: Any) -> Any:
+def sparse_zeros_like(x: SparseParts, **named: Any) -> Any:
     """A sparse tensor of the same size without values."""
     elements = FUNCTIONS["zeros_like"](x._elements[:0], **named)
     return type(x)(x._places[:, :0], elements, x._sizes, False)
 
 
-def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Any:
+def sparse_cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Any:
     """Sparse tensors one behind the other along a sparse axis."""
     first, dim = tensors[0], named.get("axis", dim) % tensors[0].ndim
-    if not all(map(is_sparse, tensors)) or dim >= first.sparse_dim():
+    if not all(map(is_sparse, tensors)) or dim >= first.dim():
         refuse("cat", *tensors)
     start, places = 0, []
     for x in tensors:
-        shift = [[start if k == dim else 0] for k in range(first.sparse_dim())]
+        shift = [[start if k == dim else 0] for k in range(first.dim())]
         places.append(x._places + x._places.new_tensor(shift))
         start += x._sizes[dim]
     sizes = (*first._sizes[:dim], start, *first._sizes[dim + 1 :])
@@ -286,14 +300,14 @@ def cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Any:
 # folds
 
 
-def sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
+def sparse_sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
     """The sum of all elements, or along some axes: sparse, unless no sparse axis is left."""
     dim, keepdim = named.get("axis", dim), named.get("keepdims", keepdim)
     dtype = named.get("dtype")
     elements = input._elements if dtype is None else input._elements.to(dtype)
     if dim is None:
         return elements.sum()
-    count, sizes = input.sparse_dim(), input._sizes
+    count, sizes = input.dim(), input._sizes
     dims = {k % input.ndim for k in ((dim,) if isinstance(dim, int) else dim)}
     if inner := [k - count + 1 for k in dims if k >= count]:
         elements = elements.sum(inner, keepdim)
@@ -303,49 +317,37 @@ def sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **named: Any
     shape = [1 if k in dims else size for k, size in enumerate(sizes) if keepdim or k not in dims]
     places = FUNCTIONS["stack"]([input._places[k] * int(k not in dims) for k in left])
     is_same = input._coalesced and not any(k < count for k in dims)
-    return coalesce(type(input)(places, elements, shape, is_same))
+    return sparse_coalesce(type(input)(places, elements, shape, is_same))
 
 
-def softmax(input: SparseParts, dim: int, *, dtype: Any = None) -> Any:
-    """exp(x) as shares of their sum along an axis, where a position without a value has -inf.
-
-    >>> import gnomon as gn
-    >>> softmax(gn.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).values()
-    Tensor([1. , 0.5, 0.5])
-    """
-    return in_groups(input, dim, dtype, lambda x, total: x.exp() / total)
-
-
-def log_softmax(input: SparseParts, dim: int, *, dtype: Any = None) -> Any:
-    """The logarithms of `softmax`.
-
-    >>> import gnomon as gn
-    >>> log_softmax(gn.tensor([[0.0, 2.0]]).to_sparse(), 1).values()
-    Tensor([0.])
-    """
-    return in_groups(input, dim, dtype, lambda x, total: x - total.log())
-
-
-def in_groups(
-    x: SparseParts, dim: int, dtype: Any, shares: Callable[[Tensor, Tensor], Tensor]
-) -> Any:
+def shares(x: SparseParts, dim: int, dtype: Any, share: Callable[[Tensor, Tensor], Tensor]) -> Any:
     """The shares of exp(x) within the values that differ in one axis alone."""
-    x = coalesce(x if dtype is None else x.to(dtype))
+    x = sparse_coalesce(x if dtype is None else x.to(dtype))
     (outer, _), dim = split(x), dim % x.ndim
     if dim >= len(outer):
         axis = dim - len(outer) + 1
         less = x._elements - x._elements.detach().amax(axis, True)
-        return x._like(shares(less, less.exp().sum(axis, True)))
+        return x._like(share(less, less.exp().sum(axis, True)))
     rest = [k for k in range(len(outer)) if k != dim]
     group, count = numbers(x, rest), prod(outer[k] for k in rest)
     least = x._elements.new_full((count, *x._elements.shape[1:]), float("-inf"))
     most = least.index_reduce(0, group, x._elements.detach(), "amax")
     less = x._elements - most.index_select(0, group)
     total = added(count, group, less.exp())
-    return x._like(shares(less, total.index_select(0, group)))
+    return x._like(share(less, total.index_select(0, group)))
 
 
-def sizes_of(x: SparseParts, dim: int | None = None) -> Any:
+def sparse_t(x: SparseParts) -> Any:
+    """The tensor with its two axes swapped, or one of fewer axes."""
+    return sparse_transpose(x, 0, 1) if x.ndim > 1 else x
+
+
+def sparse_numel(x: SparseParts) -> int:
+    """Number of positions, with those that have no value."""
+    return prod(x._sizes)
+
+
+def sparse_size(x: SparseParts, dim: int | None = None) -> Any:
     """The sizes of the axes, or that of one."""
     return x.shape if dim is None else x.shape[dim]
 
@@ -356,34 +358,15 @@ ZERO_STAYS = (
     "sinh sqrt square tan tanh trunc"
 )
 """Functions whose value at 0 is 0."""
+METHODS = "add addmm cat clone coalesce divide matmul mm multiply mv numel size subtract sum t"
+METHODS += " to_dense transpose zeros_like"
 CALLS: dict[str, Callable] = {
-    known_as(name): call
-    for name, call in {
-        "add": add,
-        "addmm": addmm,
-        "cat": cat,
-        "clone": clone,
-        "coalesce": coalesce,
-        "dim": lambda x: x.ndim,
-        "div": divide,
-        "div_": in_place("div_"),
-        "matmul": product,
-        "mm": product,
-        "mul": multiply,
-        "mul_": in_place("mul_"),
-        "mv": product,
-        "numel": lambda x: prod(x._sizes),
-        "size": sizes_of,
-        "sub": subtract,
-        "sum": sum,
-        "is_complex": lambda x: x.dtype.is_complex,
-        "is_floating_point": lambda x: x.dtype.is_floating_point,
-        "t": lambda x: transpose(x, 0, 1) if x.ndim > 1 else x,
-        "to_dense": to_dense,
-        "transpose": transpose,
-        "zeros_like": zeros_like,
-        **{name: mapped(name, True) for name in LINEAR.split()},
-        **{name: mapped(name, False) for name in ZERO_STAYS.split()},
-    }.items()
+    **{name: globals()[f"sparse_{name}"] for name in METHODS.split()},
+    **{name: in_place(name) for name in ("div_", "mul_")},
+    "dim": lambda x: x.ndim,
+    "is_complex": lambda x: x.dtype.is_complex,
+    "is_floating_point": lambda x: x.dtype.is_floating_point,
+    **{known_as(name): mapped(name, True) for name in LINEAR.split()},
+    **{known_as(name): mapped(name, False) for name in ZERO_STAYS.split()},
 }
 """Functions that sparse tensors have, by name."""

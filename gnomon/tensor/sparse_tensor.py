@@ -23,11 +23,11 @@ from gnomon.tensor.size import Size
 from gnomon.tensor.sparse_calls import (
     CALLS,
     SparseParts,
-    coalesce,
     known_as,
     refuse,
-    to_dense,
-    transpose,
+    sparse_coalesce,
+    sparse_to_dense,
+    sparse_transpose,
 )
 from gnomon.tensor.tensor import Tensor
 
@@ -189,7 +189,7 @@ class SparseTensor(SparseParts):
     @property
     def T(self) -> SparseTensor:
         """The tensor with its two axes swapped."""
-        return transpose(self, 0, 1)
+        return sparse_transpose(self, 0, 1)
 
     def copy_(self, other: SparseTensor, non_blocking: bool = False) -> SparseTensor:
         """Take another sparse tensor's positions and values."""
@@ -345,7 +345,7 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, **form: Any) -> Any:
         return made
     if made.ndim != 2 or made.dense_dim():
         raise ShapeError(f"to_sparse_csr: needs a matrix: got {tuple(made.shape)}.")
-    made = coalesce(made)
+    made = sparse_coalesce(made)
     return SparseTensor(made._places, made._elements, made._sizes, True, asked)
 
 
@@ -373,7 +373,7 @@ def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
 
 
 CALLS |= {
-    "sparse_mask": lambda x, mask: sparse_mask(to_dense(x), mask),
+    "sparse_mask": lambda x, mask: sparse_mask(sparse_to_dense(x), mask),
     **{name: to_sparse for name in ("to_sparse", "to_sparse_coo")},
     "to_sparse_csr": to_sparse_csr,
 }
