@@ -106,7 +106,7 @@ def numbers(x: SparseParts, axes: Iterable[int] | None = None) -> Tensor:
     Errors: IndexOutOfBounds of a position outside its axis.
     """
     made = x._places.new_zeros(x._nnz())
-    for k in range(x.dim()) if axes is None else axes:
+    for k in range(x.sparse_dim()) if axes is None else axes:
         known = arange(x._sizes[k], device=x._places.device)
         made = made * x._sizes[k] + known.index_select(0, x._places[k])
     return made
@@ -123,7 +123,7 @@ def positions(found: Tensor, sizes: Sequence[int]) -> Tensor:
 
 def split(x: SparseParts) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of the sparse and of the dense axes."""
-    return x._sizes[: x.dim()], x._sizes[x.dim() :]
+    return x._sizes[: x.sparse_dim()], x._sizes[x.sparse_dim() :]
 
 
 def sparse_coalesce(x: SparseParts) -> Any:
@@ -147,7 +147,7 @@ def sparse_transpose(x: SparseParts, dim0: int, dim1: int) -> Any:
     """The tensor with two sparse axes swapped."""
     order = list(range(x.ndim))
     order[dim0], order[dim1] = order[dim1], order[dim0]
-    count = x.dim()
+    count = x.sparse_dim()
     if order[count:] != list(range(count, x.ndim)):
         refuse("transpose", x)
     places = FUNCTIONS["stack"]([x._places[k] for k in order[:count]])
@@ -204,7 +204,7 @@ def sparse_add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
             refuse("add", input, other)
         return dense(input) + dense(other)
-    if input._sizes != other._sizes or input.dim() != other.dim():
+    if input._sizes != other._sizes or input.sparse_dim() != other.sparse_dim():
         raise ShapeError(f"add: sizes differ: got {tuple(input.shape)} and {tuple(other.shape)}.")
     places = FUNCTIONS["cat"]([input._places, other._places], 1)
     made = type(input)(places, FUNCTIONS["cat"]([input._elements, other._elements]), input._sizes)
@@ -285,11 +285,11 @@ def sparse_zeros_like(x: SparseParts, **named: Any) -> Any:
 def sparse_cat(tensors: Sequence[Any], dim: int = 0, **named: Any) -> Any:
     """Sparse tensors one behind the other along a sparse axis."""
     first, dim = tensors[0], named.get("axis", dim) % tensors[0].ndim
-    if not all(map(is_sparse, tensors)) or dim >= first.dim():
+    if not all(map(is_sparse, tensors)) or dim >= first.sparse_dim():
         refuse("cat", *tensors)
     start, places = 0, []
     for x in tensors:
-        shift = [[start if k == dim else 0] for k in range(first.dim())]
+        shift = [[start if k == dim else 0] for k in range(first.sparse_dim())]
         places.append(x._places + x._places.new_tensor(shift))
         start += x._sizes[dim]
     sizes = (*first._sizes[:dim], start, *first._sizes[dim + 1 :])
@@ -307,7 +307,7 @@ def sparse_sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **nam
     elements = input._elements if dtype is None else input._elements.to(dtype)
     if dim is None:
         return elements.sum()
-    count, sizes = input.dim(), input._sizes
+    count, sizes = input.sparse_dim(), input._sizes
     dims = {k % input.ndim for k in ((dim,) if isinstance(dim, int) else dim)}
     if inner := [k - count + 1 for k in dims if k >= count]:
         elements = elements.sum(inner, keepdim)
