@@ -121,7 +121,7 @@ def positions(found: Tensor, sizes: Sequence[int]) -> Tensor:
     return FUNCTIONS["stack"](parts)
 
 
-def split(x: SparseParts) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def sizes_of(x: SparseParts) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The sizes of the sparse and of the dense axes."""
     return x._sizes[: x.sparse_dim()], x._sizes[x.sparse_dim() :]
 
@@ -130,7 +130,7 @@ def sparse_coalesce(x: SparseParts) -> Any:
     """The tensor with its positions in order, each once."""
     if x._coalesced:
         return x
-    outer, _ = split(x)
+    outer, _ = sizes_of(x)
     found, at = unique(numbers(x), return_inverse=True)
     elements = added(found.shape[0], at, x._elements)
     return type(x)(positions(found, outer), elements, x._sizes, True)
@@ -138,7 +138,7 @@ def sparse_coalesce(x: SparseParts) -> Any:
 
 def sparse_to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
     """The dense tensor."""
-    outer, inner = split(x)
+    outer, inner = sizes_of(x)
     made = added(prod(outer), numbers(x), x._elements).reshape((*outer, *inner))
     return made if dtype is None else made.to(dtype)
 
@@ -323,7 +323,7 @@ def sparse_sum(input: SparseParts, dim: Any = None, keepdim: bool = False, **nam
 def shares(x: SparseParts, dim: int, dtype: Any, share: Callable[[Tensor, Tensor], Tensor]) -> Any:
     """The shares of exp(x) within the values that differ in one axis alone."""
     x = sparse_coalesce(x if dtype is None else x.to(dtype))
-    (outer, _), dim = split(x), dim % x.ndim
+    (outer, _), dim = sizes_of(x), dim % x.ndim
     if dim >= len(outer):
         axis = dim - len(outer) + 1
         less = x._elements - x._elements.detach().amax(axis, True)
