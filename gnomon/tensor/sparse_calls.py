@@ -172,9 +172,6 @@ def sparse_matmul(a: Any, b: Any) -> Any:
     return added(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
 
 
-sparse_mm = sparse_mv = sparse_matmul
-
-
 def product_of_sparse(a: SparseParts, b: SparseParts) -> Any:
     """The sparse product of two sparse matrices: a value meets all those of its column's row."""
     starts = FUNCTIONS["searchsorted"](b._places[0].contiguous(), arange(b.shape[0] + 1))
@@ -358,10 +355,15 @@ ZERO_STAYS = (
     "sinh sqrt square tan tanh trunc"
 )
 """Functions whose value at 0 is 0."""
-METHODS = "add addmm cat clone coalesce divide matmul mm multiply mv numel size subtract sum t"
-METHODS += " to_dense transpose zeros_like"
+MULTIPLYING = "matmul mm mv"
+OWN = (
+    *(sparse_add, sparse_addmm, sparse_cat, sparse_clone, sparse_coalesce, sparse_divide),
+    *(sparse_multiply, sparse_numel, sparse_size, sparse_subtract, sparse_sum, sparse_t),
+    *(sparse_to_dense, sparse_transpose, sparse_zeros_like),
+)
 CALLS: dict[str, Callable] = {
-    **{name: globals()[f"sparse_{name}"] for name in METHODS.split()},
+    **{call.__name__.removeprefix("sparse_"): call for call in OWN},
+    **dict.fromkeys(MULTIPLYING.split(), sparse_matmul),
     **{name: in_place(name) for name in ("div_", "mul_")},
     "dim": lambda x: x.ndim,
     "is_complex": lambda x: x.dtype.is_complex,
