@@ -191,6 +191,12 @@ def sparse_addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: A
     return sparse_add(input if beta == 1 else input * beta, sparse_matmul(mat1, mat2), alpha=alpha)
 
 
+def sparse_linear(x: Any, weight: Any, bias: Tensor | None = None) -> Any:
+    """x @ weight.T + bias."""
+    made = sparse_matmul(x, weight.T)
+    return made if bias is None else sparse_add(made, bias)
+
+
 # element by element
 
 
@@ -339,6 +345,14 @@ def sparse_t(x: SparseParts) -> Any:
     return sparse_transpose(x, 0, 1) if x.ndim > 1 else x
 
 
+def sparse_type(x: SparseParts, dtype: Any = None) -> Any:
+    """The tensor in another dtype; without one, the name of its dtype's tensor class."""
+    if dtype is not None:
+        return x._like(x._elements.type(dtype))
+    package, _, name = x._elements.type().rpartition(".")
+    return f"{package}.sparse.{name}"
+
+
 def sparse_numel(x: SparseParts) -> int:
     """Number of positions, with those that have no value."""
     return prod(x._sizes)
@@ -349,7 +363,7 @@ def sparse_size(x: SparseParts, dim: int | None = None) -> Any:
     return x.shape if dim is None else x.shape[dim]
 
 
-LINEAR = "bfloat16 bool cpu cuda detach double float half int long negative short to type"
+LINEAR = "bfloat16 bool cpu cuda detach double float half int long negative short to"
 ZERO_STAYS = (
     "abs arcsin arctan asinh atanh ceil erf expm1 floor isinf isnan log1p pow relu round sign sin "
     "sinh sqrt square tan tanh trunc"
@@ -358,8 +372,16 @@ ZERO_STAYS = (
 MULTIPLYING = "matmul mm mv"
 OWN = (
     *(sparse_add, sparse_addmm, sparse_cat, sparse_clone, sparse_coalesce, sparse_divide),
-    *(sparse_multiply, sparse_numel, sparse_size, sparse_subtract, sparse_sum, sparse_t),
-    *(sparse_to_dense, sparse_transpose, sparse_zeros_like),
+    *(
+        sparse_linear,
+        sparse_multiply,
+        sparse_numel,
+        sparse_size,
+        sparse_subtract,
+        sparse_sum,
+        sparse_t,
+    ),
+    *(sparse_to_dense, sparse_transpose, sparse_type, sparse_zeros_like),
 )
 CALLS: dict[str, Callable] = {
     **{call.__name__.removeprefix("sparse_"): call for call in OWN},

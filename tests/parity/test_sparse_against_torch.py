@@ -30,6 +30,8 @@ DENSE = (
     *(
         "wide.to_dense()",
         "(s @ d).relu()",
+        "lib.nn.functional.linear(s, d.t())",
+        "lib.nn.functional.linear(s, d.t(), m[0])",
         "half.to_dense()",
         "truth.to_dense()",
         "s.to_dense() @ d",
@@ -52,7 +54,13 @@ SPARSE = (
     ),
     *("lib.sparse.sum(boxes, 2)", "truth.coalesce()", "s.to_sparse()", "csr.to_sparse()"),
     *("lib.sparse_coo_tensor((2, 3))", "lib.sparse.FloatTensor(2, 3)", "lib.sparse.FloatTensor()"),
-    *("lib.sparse.softmax(boxes, 2)", "s.bool()", "s.long()", "s * lib.tensor(2.0)"),
+    *(
+        "lib.sparse.softmax(boxes, 2)",
+        "s.bool()",
+        "s.type(lib.float64)",
+        "s.long()",
+        "s * lib.tensor(2.0)",
+    ),
 )
 ABOUT = (
     *(
@@ -72,6 +80,7 @@ ABOUT = (
     *("s.requires_grad", "lib.is_tensor(s)", "s.is_floating_point()", "s.layout == lib.sparse_coo"),
     *("e.layout == lib.strided", "csr.layout == lib.sparse_csr", "s.device.type", "s.is_cuda"),
     *("isinstance(e, lib.sparse.FloatTensor)", "s.dtype is lib.float32", "twice._nnz()"),
+    "s.type().partition('.')[2]",
     *("lib.sparse.sum(s, 0).is_coalesced()", "e.to_sparse().is_coalesced()", "none._nnz()"),
 )
 REFUSED = (
