@@ -169,8 +169,8 @@ _PARTS = (
 _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
     part: f"gnomon.tensor.{part}"
     for part in (
-        *("amp", "fft", "func", "linalg", "masked", "overrides", "random", "signal", "special"),
-        "storage",
+        *("amp", "fft", "func", "linalg", "masked", "overrides", "quasirandom", "random"),
+        *("signal", "special", "storage"),
     )
 }
 _LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}

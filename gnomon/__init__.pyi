@@ -951,6 +951,7 @@ def qr(x: Tensor, mode: str = ...) -> tuple[Tensor, Tensor]:
 from gnomon import quant as quant
 def quantile(x: Tensor, q: _float | Sequence[_float] | Tensor, axis: _int | None = ..., keepdims: _bool = ..., *, interpolation: str = ..., dim: _int | None = ..., keepdim: _bool = ...) -> Tensor:
     """The value below which a share q of every row is; several shares come along a first axis."""
+from gnomon.tensor import quasirandom as quasirandom
 def rad2deg(x: Tensor) -> Tensor:
     """Radians as degrees."""
 def rand(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
@@ -959,7 +960,7 @@ def rand_like(input: Tensor, *, dtype: object = ..., device: object = ..., requi
     """Uniformly distributed numbers in [0, 1), with the shape of another."""
 def randint(low: _int = ..., high: Any = ..., size: Sequence[_int] | None = ..., *, generator: Generator | None = ..., dtype: object = ..., device: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high."""
-def randint_like(input: Tensor, low: _int, high: _int | None = ..., *, dtype: object = ...) -> Tensor:
+def randint_like(input: Tensor, low: _int = ..., high: _int | None = ..., *, generator: Generator | None = ..., dtype: object = ...) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
 def randn(*size: Any, generator: Generator | None = ..., **options: Any) -> Tensor:
     """Numbers from the standard normal distribution."""
@@ -1036,7 +1037,7 @@ def routed_steps(x: Tensor, y: Tensor = ..., ends: Tensor = ..., *, other: Tenso
 def row_stack(xs: Sequence[Tensor]) -> Tensor:
     """Tensors below each other, vectors as rows."""
 def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
+    """x if positive, else x times a slope: drawn at random in training, else the middle one."""
 def rsqrt(x: Tensor) -> Tensor:
     """One over the square root."""
 def rsub(input: Tensor, other: Any, *, alpha: _float = ...) -> Tensor:

@@ -38,18 +38,22 @@ class Lazy:
     2.0
     """
 
-    __slots__ = ("_name",)
+    __slots__ = ("_loaded", "_name")
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name, self._loaded = name, None
 
     def __getattr__(self, attribute: str) -> Any:
+        if self._loaded is not None:
+            return getattr(self._loaded, attribute)
         if attribute.startswith("__") and attribute not in OF_MODULES:
             # inspect and its like ask anything so, whether or not the module can be loaded
             raise AttributeError(f"{self!r} has no attribute {attribute!r}")
         found = sys.modules.get(self._name)
         if found is None or getattr(found.__spec__, "_initializing", False):
             found = load(self._name)
+        else:
+            self._loaded = found
         return getattr(found, attribute)
 
     def __repr__(self) -> str:
@@ -151,8 +155,8 @@ OWN = (
     "accelerator amp autograd autograd.forward_ad autograd.functional autograd.graph backends "
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
     "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
-    "jit linalg masked mps mtia nested nn.grad overrides random signal signal.windows sparse "
-    "special storage utils.benchmark utils.tensorboard version xpu"
+    "jit linalg masked mps mtia nested nn.grad overrides quasirandom random signal "
+    "signal.windows sparse special storage utils.benchmark utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

@@ -38,6 +38,12 @@ FUNCTIONS: dict[str, Callable] = {
     "joined": lambda x: gn.cat([x * 2, x.exp(), x[:, :0]], 1).sum(0),
     "slice": gradient(lambda x: x[1:, :0] * x[:0, :1].sum() + x[:1, 1:].sum()),
     "convolution": lambda x: F.conv1d(F.pad(x[:, None], (2, 2)), gn.ones(3, 1, 3)).relu().sum(2),
+    **{
+        f"gradient of a convolution by steps of {n}": gradient(
+            lambda x, n=n: F.conv1d(x[:, None], gn.ones(3, 1, 3), stride=n, padding=2).exp().sum(2)
+        )
+        for n in (1, 2)
+    },
     "pooling": gradient(lambda x: F.max_pool1d(F.pad(x[:, None], (2, 3)), 3, 2)),
     "epilogue": lambda x: F.gelu(x @ gn.ones(x.shape[1], 7) + 1).sum(1),
     "prologue": lambda x: (x.exp() * 2) @ gn.ones(x.shape[1], 20),

@@ -165,7 +165,7 @@ def test_a_replay_changes_all_or_nothing(monkeypatch):
 
 def test_a_block_of_memory_is_given_back_once():
     before, made = settled().allocated, DeviceBuffer(100)
-    made.give_back()
+    made.__del__()
     del made
 
     assert memory.use().allocated == before

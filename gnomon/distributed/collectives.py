@@ -75,12 +75,12 @@ def first_or(group: ProcessGroup, rank: int | None, place: int | None, name: str
 
 
 def whole(tensors: Sequence[Tensor]) -> list[Part]:
-    """A list of tensors, one of each rank in rank order, as one tensor."""
+    """The message parts of tensors, each whole, one for each rank in order."""
     return [Part(k, x, 0, x.numel()) for k, x in enumerate(tensors)]
 
 
 def fits(name: str, target: Tensor, source: Tensor, times: int = 1, over: int = 1) -> None:
-    """Refuse tensors whose numbers of elements do not fit a collective."""
+    """Refuse an output of another dtype, or without times / over as many elements as the input."""
     if target.dtype is not source.dtype or target.numel() * over != source.numel() * times:
         relation = f"{times} times" if times > 1 else f"a {over}th of" if over > 1 else "as many as"
         raise ShapeError(
@@ -191,7 +191,7 @@ def counted(name: str, tensors: Sequence[Tensor], group: ProcessGroup) -> None:
 
 
 def at_root(name: str, tensors: Sequence[Tensor], root: int, group: ProcessGroup) -> list[Part]:
-    """The list of every rank's tensors on the root; None on others, where it must be empty."""
+    """The message parts of the root's tensors, one for each rank; empty on other ranks."""
     if group.rank() != root:
         return []
     counted(name, tensors, group)
@@ -254,7 +254,10 @@ def all_to_all_single(
 def stretches(
     group: ProcessGroup, tensor: Tensor, sizes: Sequence[int] | None, name: str
 ) -> list[Part]:
-    """The rows of a tensor for each rank, or from it."""
+    """The message parts of a tensor's rows, split by rank.
+
+    Without sizes each rank has the same number of rows.
+    """
     rows, ranks = tensor.shape[0], group.size()
     sizes = list(sizes) if sizes else [rows // ranks] * ranks
     if len(sizes) != ranks or sum(sizes) != rows:

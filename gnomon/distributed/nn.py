@@ -45,7 +45,7 @@ def only(place: int, count: int, ranks: int) -> list[int]:
 
 
 def beside(shown: Tensor, made: Tensor) -> Tensor:
-    """A value of this rank whose gradient takes part in the collective's."""
+    """`shown`, with `made` in its graph, so that this rank joins the gradient's collective."""
     return shown + made.reshape(-1)[:0].sum() if made.requires_grad else shown
 
 

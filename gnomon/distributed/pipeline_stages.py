@@ -38,8 +38,9 @@ class PipelineStage:
         device: object,
         input_args: object = None,
         output_args: object = None,
+        output_grads: object = None,
+        input_grads: object = None,
         group: Group = None,
-        **ignored: Any,
     ) -> None:
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.device, self.group = device, member("PipelineStage", group)

@@ -46,7 +46,8 @@ class PipelineSchedule:
         kwargs_chunk_spec: object = None,
         output_merge_spec: object = None,
         scale_grads: bool = True,
-        **ignored: Any,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
     ) -> None:
         name, numbers = type(self).__name__, [x.stage_index for x in stages]
         if n_microbatches < 1:
@@ -124,14 +125,14 @@ class PipelineSchedule:
         return part.stage.is_last and self.loss_fn is not None
 
     def ended(self, parts: Sequence[StepOfStage], losses: list | None) -> None:
-        """Wait for all sends, and return the losses of the microbatches in order."""
+        """Wait for all sends, and store the microbatches' losses in order in `losses`, if given."""
         for part in parts:
             part.end()
             if losses is not None and self.has_loss(part):
                 losses[:] = [loss for _, loss in sorted(part.losses.items())]
 
     def scale(self) -> None:
-        """The factor of gradients that turns a sum of losses into their mean, if requested."""
+        """Divide the parameters' gradients by the number of microbatches, if scale_grads is set."""
         if self.scale_grads and self.loss_fn is not None:
             with no_grad():
                 for p in (p for x in self.stages for p in x.submod.parameters()):
@@ -221,7 +222,7 @@ class Schedule1F1B(PipelineScheduleSingle):
     """
 
     def ahead(self) -> int:
-        """The number of stages after this one."""
+        """The number of stages after this one, at most one less than the microbatches."""
         (stage,) = self.stages
         return min(stage.num_stages - 1 - stage.stage_index, self.n_microbatches - 1)
 

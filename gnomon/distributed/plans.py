@@ -47,7 +47,12 @@ class ParameterLayout(NamedTuple):
 
 @dataclass(frozen=True)
 class ShardingPlan:
-    """A replicated tensor with the same value, whose rows each rank computes with from here on.
+    """A plan of the mesh axes that shard parameters, rows and tokens; others replicate.
+
+    axes: the mesh axis of each axis name of parameters. rows: the mesh axes that shard the batch.
+    fully: the mesh axes that shard every parameter, gathered for use. reductions: the most that may
+    be under way, 0 for any. token_dispatch: the axis names of experts to whose ranks tokens are
+    sent.
 
     >>> plan, mesh = ShardingPlan(), DeviceMesh.of({"shard": 2, "tensor": 2})
     >>> plan.layout(mesh, ("intermediate", "width"), (64, 32))
@@ -85,7 +90,7 @@ class ShardingPlan:
     def keeps(self, mesh: DeviceMesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
 
-        An axis that shards every parameter is used by one of a parameter's axes only.
+        A fully sharding axis gathers it, unless one of the parameter's axis names is mapped to it.
         """
         named = {self.axes.get(name) for name in names}
         return tuple(name for name, _ in mesh.divided if name not in self.fully or name in named)

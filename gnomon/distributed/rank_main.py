@@ -28,7 +28,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def by_torchruns_names(place: Environment) -> dict[str, str]:
-    """Set torchrun's variables, which scripts read, whatever the launcher was."""
+    """A rank's variables by torchrun's names, which scripts read, whatever the launcher was."""
     numbers = {
         "RANK": place.rank,
         "WORLD_SIZE": place.size,

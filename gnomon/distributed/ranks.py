@@ -36,7 +36,9 @@ def run_ranks(
     patience: float | None = None,
     world: World | None = None,
 ) -> list[T]:
-    """The results of function(rank) on ranks as threads; the first failure ends the others.
+    """Run function(rank) on ranks as threads.
+
+    Returns the results in rank order; the first failure ends the other ranks, and is raised.
 
     >>> run_ranks(DeviceMesh.of({"data": 2}), lambda rank: here.link_along("data").place)
     [0, 1]

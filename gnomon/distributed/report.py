@@ -96,7 +96,7 @@ class UnitUse(NamedTuple):
 
 
 def units_of(parts: Sequence[Kernel | ControlCall]) -> list[UnitUse]:
-    """The units whose parameters a program gathers, in order."""
+    """The units whose parameters a program gathers, in the order in which the gathers start."""
     begun: dict[Node, int] = {}
     read: dict[Node, list[int]] = {}
     for number, part in enumerate(parts):

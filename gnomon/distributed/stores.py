@@ -63,11 +63,11 @@ class StoreTable:
         return True
 
     def get(self, asked: Request) -> bytes | None:
-        """The value of a key, or None."""
+        """The value of a key, once it is set; None after the request's timeout."""
         return self.values[asked.keys[0]] if self.wait(asked) else None
 
     def wait(self, asked: Request) -> bool:
-        """Whether all keys exist."""
+        """Wait for all keys of a request; returns False after its timeout."""
         return self.changed.wait_for(lambda: self.check(asked), asked.seconds)
 
     def check(self, asked: Request) -> bool:
@@ -114,7 +114,7 @@ class StoreTable:
         return len(self.queues.get(asked.keys[0], ()))
 
     def queue_pop(self, asked: Request) -> bytes | None:
-        """The first value of a queue, or None."""
+        """Remove and return the first value of a queue; None after the request's timeout."""
         if not self.changed.wait_for(lambda: self.queue_len(asked), asked.seconds):
             return None
         return self.queues[asked.keys[0]].pop(0)
@@ -195,7 +195,7 @@ class Store(ABC):
             raise late(keys, patience)
 
     def compare_set(self, key: str, expected_value: StoreValue, desired_value: StoreValue) -> bytes:
-        """Set a value if the present one is as expected, "" for none; returns the new one."""
+        """Set a value if the present one is as expected, "" for none; the value afterwards."""
         given = encoded(desired_value), encoded(expected_value)
         return self.ask(Request("compare_set", [key], *given))
 
@@ -233,7 +233,7 @@ class Store(ABC):
         return self.ask(Request("queue_len", [key]))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """The first value of a queue, once there is one.
+        """Remove and return the first value of a queue, once there is one.
 
         Errors: QueueEmptyError where there is none and `block` is False; DistStoreError where none
         comes in time.

@@ -60,7 +60,7 @@ class StoreTalk(BaseRequestHandler):
 
 
 def answered(table: StoreTable, asked: Request) -> StoreAnswer:
-    """The encoded answer to a request."""
+    """The answer to a request: the table's result, or the text of its ArgumentError."""
     try:
         return StoreAnswer(table.answer(asked))
     except ArgumentError as error:

@@ -86,7 +86,7 @@ class Dependent(Constraint):
         return Dependent(**kind) if function is None else DependentProperty(function, **kind)
 
     def check(self, value: Tensor) -> Tensor:
-        """Whether values satisfy Dependent, per event."""
+        """Raise an error: the bounds depend on another parameter."""
         raise ArgumentError(
             "constraints.dependent: its bounds are another parameter's. Ask a distribution's "
             "support."

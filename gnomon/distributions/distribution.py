@@ -202,7 +202,7 @@ class Family(Distribution):
     words: tuple[str, ...] = ()
 
     def __init_subclass__(cls) -> None:
-        """Set the signature of a family to its parameters."""
+        """Derive a family's signature from the names of its parameters."""
         if "arg_constraints" in vars(cls) and "__init__" not in vars(cls):
             cls.words = (*cls.arg_constraints, "validate_args")
             defaults = cls.defaults | {"validate_args": None}
@@ -224,7 +224,7 @@ class Family(Distribution):
         Distribution.__init__(self, shape, validate_args=said["validate_args"])
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        """Differentiable samples of Family."""
+        """Differentiable samples, as quantiles of uniform numbers."""
         if not self.has_rsample:
             return super().rsample(sample_shape)
         like = next(x for x in vars(self).values() if isinstance(x, Tensor))

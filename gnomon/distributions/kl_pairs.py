@@ -136,7 +136,7 @@ def _(p: Pareto, q: Any) -> Tensor:
 @register_kl(Uniform, Exponential)
 @register_kl(Uniform, Gamma)
 def _(p: Uniform, q: Any) -> Tensor:
-    """The KL divergence of Uniform from Any."""
+    """The KL divergence of Uniform from Exponential or Gamma."""
     of_log = under_gamma if isinstance(q, Gamma) else under_exponential
     return beyond(by_means(of_log)(p, q), p.low < 0)
 
@@ -168,7 +168,7 @@ def _(p: Uniform, q: Pareto) -> Tensor:
 @register_kl(Beta, Uniform)
 @register_kl(ContinuousBernoulli, Uniform)
 def _(p: Any, q: Uniform) -> Tensor:
-    """The KL divergence of Any from Uniform."""
+    """The KL divergence of Beta or ContinuousBernoulli from Uniform."""
     return beyond(-p.entropy() + (q.high - q.low).log(), (q.low > 0) | (q.high < 1))
 
 

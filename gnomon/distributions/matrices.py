@@ -9,7 +9,7 @@ import gnomon as gn
 from gnomon.distributions import constraints
 from gnomon.distributions.distribution import Distribution, Shape
 from gnomon.distributions.gamma import Beta, Chi2
-from gnomon.distributions.multivariate import MATRIX, ByMatrix, log_diagonal, solved
+from gnomon.distributions.multivariate import MATRIX, ByMatrix, factor_of, log_diagonal, solved
 from gnomon.distributions.parameters import LIMITS, broadcast_all, lazy_property
 from gnomon.errors import ArgumentError
 from gnomon.nn import functional as F
@@ -55,6 +55,7 @@ class Wishart(ByMatrix):
         self.df = df.expand(batch)
         vars(self)[name] = matrix.expand((*batch, -1, -1))
         super().__init__(batch, matrix.shape[-2:], validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)
 
     @property
     def mode(self) -> Tensor:

@@ -40,6 +40,17 @@ def product(matrix: Tensor, x: Tensor) -> Tensor:
     return (matrix @ x.unsqueeze(-1)).squeeze(-1)
 
 
+def factor_of(name: str, matrix: Tensor) -> Tensor:
+    """The Cholesky factor of the covariance that a matrix of this name gives."""
+    if name == "scale_tril":
+        return matrix
+    if name == "covariance_matrix":
+        return gn.linalg.cholesky(matrix)
+    # P = Uᵀ · U for an upper triangle's flip, so that the factor is the inverse of a triangle
+    turned = gn.linalg.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
+    return solved(turned, gn.eye(turned.shape[-1], dtype=turned.dtype).expand(turned.shape))
+
+
 class ByMatrix(ExponentialFamily):
     """Base: given by a covariance, its inverse or its Cholesky factor."""
 
@@ -67,11 +78,7 @@ class ByMatrix(ExponentialFamily):
     @lazy_property
     def scale_tril(self) -> Tensor:
         """The Cholesky factor of the covariance."""
-        if "covariance_matrix" in vars(self):
-            return gn.linalg.cholesky(self.covariance_matrix)
-        # P = Uᵀ · U for an upper triangle's flip, so that the factor is the inverse of a triangle
-        turned = gn.linalg.cholesky(self.precision_matrix.flip((-2, -1))).flip((-2, -1)).mT
-        return solved(turned, gn.eye(turned.shape[-1], dtype=turned.dtype).expand(turned.shape))
+        return self._unbroadcasted_scale_tril.expand((*self._batch_shape, -1, -1))
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
@@ -117,6 +124,7 @@ class MultivariateNormal(ByMatrix):
         self.loc = loc.expand((*batch, -1))
         vars(self)[name] = matrix.expand((*batch, -1, -1))
         super().__init__(batch, loc.shape[-1:], validate_args)
+        self._unbroadcasted_scale_tril = factor_of(name, matrix)  # subclasses of users define it
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Differentiable samples of MultivariateNormal."""

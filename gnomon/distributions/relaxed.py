@@ -90,7 +90,7 @@ class Relaxed(TransformedDistribution):
         super().__init__(self.relaxed(temperature, probs, logits), self.onto(), validate_args)
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
-        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
+        """A new object for expand(), or the given one; subclasses need no expand() of their own."""
         return self.__new__(type(self)) if instance is None else instance
 
 

@@ -34,7 +34,7 @@ class Transform:
 
     @property
     def event_dim(self) -> int:
-        """The number of event axes of Transform."""
+        """The number of event axes, which arguments and values share."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ArgumentError("event_dim: values before and after have other numbers of axes.")
         return self.domain.event_dim
@@ -56,7 +56,7 @@ class Transform:
         return made
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The value of Transform at x."""
+        """The value of the transform at x, cached on request."""
         if self._cache_size and x is self._pair[0]:
             return self._pair[1]
         y = self._call(x)
@@ -64,7 +64,7 @@ class Transform:
         return y
 
     def _inv_call(self, y: Tensor) -> Tensor:
-        """The inverse of Transform at y, cached."""
+        """The inverse of the transform at y, cached on request."""
         if self._cache_size and y is self._pair[1]:
             return self._pair[0]
         x = self._inverse(y)
@@ -77,11 +77,11 @@ class Transform:
             self._pair = (x, y)
 
     def _call(self, x: Tensor) -> Tensor:
-        """The value of Transform at x."""
+        """The value of the transform at x, which subclasses define."""
         raise NotImplementedError
 
     def _inverse(self, y: Tensor) -> Tensor:
-        """The inverse of Transform at y."""
+        """The inverse of the transform at y, which subclasses define."""
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class Transform:
         return shape
 
     def __eq__(self, other: object) -> bool:
-        """Whether another object equals Transform."""
+        """Whether another transform has the same class and equal parameters."""
         if type(other) is not type(self) or self.said is None:
             return self is other
         pairs = [(getattr(self, word), getattr(other, word)) for word in self.said]

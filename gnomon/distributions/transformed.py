@@ -61,7 +61,7 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, StickBreakingTransform(), validate_args)
 
     def _get_checked_instance(self, kind: type, instance: Any = None) -> Any:
-        """A new object for expand(), refused for subclasses with an __init__ and no expand()."""
+        """A new object for expand(), or the given one; subclasses need no expand() of their own."""
         return self.__new__(type(self)) if instance is None else instance
 
 

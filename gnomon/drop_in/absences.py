@@ -1,7 +1,7 @@
-"""PyTorch's names that Gnomon lacks: programs import, annotate and register with them.
+"""Stand-ins for PyTorch's names that Gnomon lacks, for imports, annotations and registrations.
 
-What refuses does so when it is used, with its name. The names are PyTorch's public ones, of a table
-that is read when the first is asked for (tools/torch_names.py writes it).
+A stand-in that refuses to work does so when it is used, and says its name. The names are PyTorch's
+public ones, from a table that is read on first use (tools/torch_names.py writes it).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ jsons = Lazy("json")
 
 @cache
 def table() -> dict[str, dict[str, tuple[str, str]]]:
-    """Module -> name -> its kind, and its value where that is a number or a string."""
+    """Module -> name -> its kind, and its value if that is a number or a string."""
     found: dict[str, dict[str, tuple[str, str]]] = {}
     module = ""
     for line in FILE.read_text().splitlines():
@@ -38,12 +38,12 @@ def table() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def absent_module(full: str) -> SimpleNamespace | None:
-    """The empty namespace of a module that Gnomon lacks; None where PyTorch has none either."""
+    """An empty namespace for a module that Gnomon lacks; None if PyTorch lacks it too."""
     return SimpleNamespace() if full in table() else None
 
 
 def absent_value(module: str, name: str, note: Callable[[str], None]) -> Any:
-    """The stand-in of a name in a module; None where PyTorch has none of it.
+    """A stand-in for a name in a module; None if PyTorch lacks it too.
 
     note is called with the name when it is used.
     """
@@ -52,13 +52,13 @@ def absent_value(module: str, name: str, note: Callable[[str], None]) -> Any:
 
 
 def refuse(full: str, note: Callable[[str], None]) -> NoReturn:
-    """Refuse to use a name."""
+    """Report the use of a name and raise ArgumentError."""
     note(full)
     raise ArgumentError(f"{full}: Gnomon has this name for imports alone. Leave the call out.")
 
 
 class Refusing(type):
-    """The kind of a class of PyTorch's that makes no objects: it annotates, and has subclasses."""
+    """The metaclass of PyTorch's classes that cannot be instantiated here but subclassed."""
 
     asked: str
     note: Callable[[str], None]
@@ -69,58 +69,58 @@ class Refusing(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return function(f"{cls.asked}.{name}", "", cls.note)
+        return refusing_function(f"{cls.asked}.{name}", "", cls.note)
 
     def __getitem__(cls, _: Any) -> Refusing:
         return cls
 
 
 def class_of(full: str, _: str, note: Callable[[str], None]) -> type:
-    """A class that refuses to make objects."""
+    """Make a class that refuses to be instantiated."""
     module, _, name = full.rpartition(".")
     kept = {"asked": full, "note": staticmethod(note), "__module__": module}
     return Refusing(name, (), kept)
 
 
 def error_of(full: str, base: type[Exception]) -> type[Exception]:
-    """An error or a warning that nothing raises."""
+    """Make an exception or warning class that nothing raises."""
     module, _, name = full.rpartition(".")
     return type(name, (base,), {"__module__": module})
 
 
-def named(full: str, made: Any) -> Any:
-    """A function under the name that PyTorch gives it."""
+def with_torch_name(full: str, made: Any) -> Any:
+    """Give a function PyTorch's name and module, and return it."""
     made.__module__, _, made.__name__ = full.rpartition(".")
     made.__qualname__ = made.__name__
     return made
 
 
-def function(full: str, _: str, note: Callable[[str], None]) -> Callable[..., NoReturn]:
-    """A function that refuses to be called."""
+def refusing_function(full: str, _: str, note: Callable[[str], None]) -> Callable[..., NoReturn]:
+    """Make a function that refuses to be called."""
 
     def refused(*_: Any, **__: Any) -> NoReturn:
         refuse(full, note)
 
-    return named(full, refused)
+    return with_torch_name(full, refused)
 
 
-def mark(full: str, _: str, note: Callable[[str], None]) -> Callable[..., Any]:
-    """A function that annotates or registers: whoever calls it gets back what it decorates."""
+def returning_decorator(full: str, _: str, note: Callable[[str], None]) -> Callable[..., Any]:
+    """Make a decorator that returns what it decorates."""
 
     def marked(*given: Any, **options: Any) -> Any:
         alone = len(given) == 1 and not options and callable(given[0])
-        return given[0] if alone else same
+        return given[0] if alone else first_argument
 
-    return named(full, marked)
+    return with_torch_name(full, marked)
 
 
-def same(value: Any = None, *_: Any, **__: Any) -> Any:
-    """The value that was given."""
+def first_argument(value: Any = None, *_: Any, **__: Any) -> Any:
+    """Return the first argument."""
     return value
 
 
 class NamedValue:
-    """A dtype, a layout or an operator of PyTorch's that programs compare and write into tables."""
+    """A dtype, layout or operator of PyTorch's, to be compared and used as a key."""
 
     def __init__(self, full: str, _: str, note: Callable[[str], None]) -> None:
         self._full, self._note = full, note
@@ -133,7 +133,7 @@ class NamedValue:
 
 
 class Operators(NamedValue):
-    """torch.ops: PyTorch's own operators have names, and those of other libraries are not here."""
+    """torch.ops: PyTorch's own operators have names, other libraries' are missing."""
 
     own = ("_c10d_functional", "aten", "prim", "prims", "symm_mem")
 
@@ -150,46 +150,46 @@ class Operators(NamedValue):
 
 
 def load_library(path: Any) -> NoReturn:
-    """Refuse a library of PyTorch's operators, as one that does not load."""
+    """Raise OSError, as for an operator library that cannot be loaded."""
     raise OSError(f"torch.ops.load_library: {path} is written for PyTorch. Gnomon loads none.")
 
 
 class Register:
-    """A register of operators, or a set of their keys: whatever is entered is nobody's to read."""
+    """A registry of operators or keys that ignores all entries."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Make one; nothing is kept."""
+        """Ignore all arguments."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return same
+        return first_argument
 
     def __or__(self, _: Any) -> Register:
         return self
 
 
-def register(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
-    """A class of registers."""
+def registry_class(full: str, _: str, note: Callable[[str], None]) -> type[Register]:
+    """Make a class of registries."""
     module, _, name = full.rpartition(".")
     return type(name, (Register,), {"__module__": module})
 
 
-def alias(full: str, value: str, note: Callable[[str], None]) -> Any:
-    """A name of another module, of PyTorch's or of Python's own library."""
+def aliased_value(full: str, value: str, note: Callable[[str], None]) -> Any:
+    """The value of a name in another module, of PyTorch's or of Python's library."""
     module, _, name = value.rpartition(".")
     return getattr(load(module), name)
 
 
 MAKERS: dict[str, Callable[[str, str, Callable[[str], None]], Any]] = {
-    "alias": alias,
+    "alias": aliased_value,
     "class": class_of,
     "error": lambda full, _, note: error_of(full, RuntimeError),
-    "function": function,
-    "mark": mark,
+    "function": refusing_function,
+    "mark": returning_decorator,
     "name": NamedValue,
-    "register": register,
+    "register": registry_class,
     "value": lambda full, value, note: jsons.loads(value),
     "warning": lambda full, _, note: error_of(full, UserWarning),
 }
-"""Kind of a name -> what is made for it."""
+"""Functions that make a stand-in, by the kind of the name."""

@@ -1,4 +1,4 @@
-"""Functions of torch itself whose arguments stand in another order than in nn.functional."""
+"""Functions of torch whose arguments have another order than in nn.functional."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ARGUMENT_ORDERS"]
 Given = gn.Tensor | None
 
 
-def dropping(name: str) -> Callable[..., gn.Tensor]:
+def dropout_of(name: str) -> Callable[..., gn.Tensor]:
     """A dropout of nn.functional with `train` as its third positional argument."""
 
     def call(input: gn.Tensor, p: float, train: bool) -> gn.Tensor:
@@ -65,7 +65,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> gn.Tensor:
-    """nn.functional.embedding with its table first; padding_idx -1 is none."""
+    """nn.functional.embedding with its table first; padding_idx -1 means none."""
     padding = None if padding_idx == -1 else padding_idx
     words = {"scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
     return gn.nn.functional.embedding(indices, weight, padding, **words)
@@ -82,7 +82,7 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> gn.Tensor:
-    """The convolution over as many axes as the weight has behind its channels."""
+    """A convolution over as many axes as the weight has after its two channel axes."""
     axes = weight.ndim - 2
     if axes not in (1, 2, 3):
         raise ArgumentError(f"convolution: the weight has 3 to 5 axes: got {weight.ndim}.")
@@ -93,20 +93,20 @@ def convolution(
 
 
 def qr(input: gn.Tensor, some: bool = True) -> Any:
-    """linalg.qr of the older word for its mode."""
+    """linalg.qr with PyTorch's older argument `some`."""
     return gn.linalg.qr(input, "reduced" if some else "complete")
 
 
 def bernoulli(
     input: gn.Tensor, p: float | None = None, *, generator: gn.Generator | None = None
 ) -> gn.Tensor:
-    """Draws of 0 and 1: each element is its own chance of 1, or p is all of theirs."""
+    """Draw 0 or 1 per element, with the element or p as the probability of 1."""
     chances = input if p is None else gn.full_like(input, p)
     return gn.bernoulli(chances, generator=generator)
 
 
 ARGUMENT_ORDERS: dict[str, Callable[..., Any]] = {
-    **{name: dropping(name) for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")},
+    **{name: dropout_of(name) for name in ("alpha_dropout", "dropout", "feature_alpha_dropout")},
     "batch_norm": batch_norm,
     "bernoulli": overridable(bernoulli),
     "convolution": convolution,
@@ -114,4 +114,4 @@ ARGUMENT_ORDERS: dict[str, Callable[..., Any]] = {
     "instance_norm": instance_norm,
     "qr": overridable(qr),
 }
-"""Names of torch itself -> functions with PyTorch's order of arguments."""
+"""Functions with PyTorch's order of arguments, by their name in torch."""

@@ -1,9 +1,9 @@
-"""Processes that a script starts: there too, `import torch` is Gnomon.
+"""Make processes that a script starts use Gnomon as torch, too.
 
 A new interpreter of Python's multiprocessing runs the script's file again, under another name than
-`__main__`, before it does anything else. What is sent to it first brings the names along. Launchers
-of ranks, Lightning's and Accelerate's among them, start Python files as commands: those of this
-interpreter are run by `gnomon run` too.
+`__main__`, before it does anything else; the data that it starts with installs the import hook.
+Launchers of ranks, such as Lightning's and Accelerate's, start Python files as commands: commands
+of this interpreter are run by `gnomon run` too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["in_children"]
 
 
 class Arguments(list):
-    """Arguments of a script that, where they arrive, have torch's names found."""
+    """A script's arguments, which install the import hook when they are unpickled."""
 
     def __reduce__(self) -> tuple:
-        return arrived, (list(self),)
+        return installed_arguments, (list(self),)
 
 
-def arrived(arguments: list[str]) -> list[str]:
-    """The arguments, in a process whose `import torch` is Gnomon from now on."""
+def installed_arguments(arguments: list[str]) -> list[str]:
+    """Install the import hook in this process and return the arguments."""
     if not any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
         finder: Any = TorchFinder(NameReport())
         sys.meta_path.insert(0, finder)
@@ -39,7 +39,7 @@ def arrived(arguments: list[str]) -> list[str]:
 
 
 def tell_children() -> Callable[[str], dict[str, Any]]:
-    """Add names to the data that a new process starts with; gives the function before this one."""
+    """Make new multiprocessing processes install the hook; return the replaced function."""
     before = spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def tell_children() -> Callable[[str], dict[str, Any]]:
 
 
 def through_gnomon(command: Any) -> Any:
-    """The command that runs a Python file with `gnomon run`; any other command as it is."""
+    """Change a command that runs a Python file to use `gnomon run`; others stay unchanged."""
     if not isinstance(command, (list, tuple)) or len(command) < 2:
         return command
     words = list(map(os.fspath, command))
@@ -66,7 +66,7 @@ def through_gnomon(command: Any) -> Any:
 
 
 def tell_commands() -> Callable[..., None]:
-    """Run Python files that are started as commands by `gnomon run`; gives the method before."""
+    """Make subprocess run Python files by `gnomon run`; return the replaced method."""
     before = subprocess.Popen.__init__
 
     def start(self: subprocess.Popen, args: Any, *rest: Any, **named: Any) -> None:
@@ -78,7 +78,7 @@ def tell_commands() -> Callable[..., None]:
 
 @contextmanager
 def in_children() -> Iterator[None]:
-    """Make new processes find torch's names in Gnomon too, within a `with` block."""
+    """Make processes started inside a `with` import Gnomon as torch."""
     before, commands = tell_children(), tell_commands()
     try:
         yield

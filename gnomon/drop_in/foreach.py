@@ -1,6 +1,6 @@
-"""torch._foreach_*: an operation on each tensor of a list, as optimizers and clipping call it.
+"""torch._foreach_*: apply an operation to each tensor of a list.
 
-Each is the tensors' method of its name; what is computed together is the evaluation's business.
+Each is the tensors' method of its name; evaluation computes the results together.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ PREFIX = "_foreach_"
 
 
 def powers_sum(x: Tensor, ord: float = 2, dtype: object = None) -> Tensor:
-    """The sum of the absolute values' powers."""
+    """The sum of the powers of absolute values."""
     return (abs(x) ** ord).sum(dtype=dtype)
 
 
 OWN = {"powsum": powers_sum}
-"""Functions that are no method of a tensor."""
+"""Operations that are not methods of tensors."""
 
 
 def foreach(name: str) -> Callable[..., Any] | None:
-    """The function of a name; None where tensors have no such method."""
+    """The _foreach_ function of a name; None if tensors have no such method."""
     stem = name.removeprefix(PREFIX)
     one = OWN.get(stem) or getattr(Tensor, stem, None)
     if not stem or stem.startswith("_") or not callable(one):
@@ -43,9 +43,9 @@ def foreach(name: str) -> Callable[..., Any] | None:
 
 
 def calls(name: str, first: Any, args: Sequence[Any]) -> list[tuple[tuple, dict[str, Any]]]:
-    """The arguments of each call: lists give one value to each, anything else is everyone's.
+    """The arguments of each tensor's call: lists have one value each, others are shared.
 
-    A fourth is a factor, the keyword value of methods; a tensor of factors has one for each.
+    A fourth argument is the keyword `value`; a tensor there has one for each.
     """
     given = [first, *args]
     given[3:] = [x.tolist() if isinstance(x, Tensor) else x for x in given[3:]]

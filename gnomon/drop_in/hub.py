@@ -1,7 +1,7 @@
-"""torch.hub's repositories: what their `hubconf` offers, of a folder or of one fetched from GitHub.
+"""torch.hub: entry points in a repository's hubconf.py, local or fetched from GitHub.
 
-The code of a repository runs in the program that asks for it. A repository that is fetched has to
-be trusted: by `trust_repo=True`, by its owner, or by an answer on the terminal, which is kept.
+A repository's code runs in this process. A fetched one must be trusted: by `trust_repo=True`, by
+its owner, or by an answer on the terminal, which is kept.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 
 GITHUB = "https://github.com"
 OWNERS = frozenset({"facebookresearch", "facebookincubator", "pytorch", "fairinternal"})
-"""Owners that PyTorch trusts."""
+"""Owners of repositories that PyTorch trusts."""
 ADDRESS = re.compile(r"(\w[\w.-]*)/(\w[\w.-]*)(?::(\w[\w./-]*))?")
 ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
@@ -67,7 +67,7 @@ def load(
             f"hub.load: Unknown source: {source!r}. Allowed values: 'github' | 'local'."
         )
     if source == "github":
-        folder = fetched(str(repo_or_dir), trust_repo, force_reload, verbose)
+        folder = fetch_repo(str(repo_or_dir), trust_repo, force_reload, verbose)
     else:
         folder = Path(repo_or_dir)
     with on_path(folder):
@@ -82,7 +82,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """The names of the entry points of a repository on GitHub."""
-    folder = fetched(github, trust_repo, force_reload, verbose)
+    folder = fetch_repo(github, trust_repo, force_reload, verbose)
     with on_path(folder):
         found = vars(hubconf(folder))
     return [name for name, x in found.items() if callable(x) and not name.startswith("_")]
@@ -96,14 +96,14 @@ def help(
     trust_repo: bool | str | None = None,
 ) -> str | None:
     """The docstring of an entry point of a repository on GitHub."""
-    folder = fetched(github, trust_repo, force_reload, True)
+    folder = fetch_repo(github, trust_repo, force_reload, True)
     with on_path(folder):
         return entry_of(hubconf(folder), model).__doc__
 
 
 @contextmanager
 def on_path(folder: Path) -> Any:
-    """Import a repository's own modules meanwhile."""
+    """Put a repository's folder on sys.path inside a `with`."""
     sys.path.insert(0, str(folder))
     try:
         yield
@@ -112,7 +112,7 @@ def on_path(folder: Path) -> Any:
 
 
 def hubconf(folder: Path) -> ModuleType:
-    """Run the `hubconf.py` of a folder."""
+    """Import the `hubconf.py` of a folder."""
     path = folder / "hubconf.py"
     if not path.is_file():
         raise ArgumentError(f"hub: {path}: no such file. Name a repository that has a hubconf.py.")
@@ -126,7 +126,7 @@ def hubconf(folder: Path) -> ModuleType:
 
 
 def entry_of(module: ModuleType, name: str) -> Callable[..., Any]:
-    """The entry point of a name, once the packages that it depends on are there."""
+    """The entry point of a name; ArgumentError if a package that it needs is missing."""
     needed = getattr(module, "dependencies", None) or []
     lacking = [x for x in needed if importlib.util.find_spec(x) is None]
     if lacking:
@@ -140,8 +140,8 @@ def entry_of(module: ModuleType, name: str) -> Callable[..., Any]:
 # what is fetched
 
 
-def fetched(address: str, trust: bool | str | None, force_reload: bool, verbose: bool) -> Path:
-    """The folder of a repository, fetched unless it is there."""
+def fetch_repo(address: str, trust: bool | str | None, force_reload: bool, verbose: bool) -> Path:
+    """The folder of a repository, downloaded if it is not there yet."""
     found = ADDRESS.fullmatch(address)
     if found is None:
         raise ArgumentError(
@@ -170,7 +170,7 @@ def fetched(address: str, trust: bool | str | None, force_reload: bool, verbose:
 
 
 def default_branch(owner: str, name: str, root: Path) -> str:
-    """The branch that a repository has: main or master; without a network, one that is there."""
+    """The default branch, main or master; without a network, one that was fetched before."""
     try:
         with urlopen(f"{GITHUB}/{owner}/{name}/tree/main/"):
             return "main"
@@ -186,7 +186,7 @@ def default_branch(owner: str, name: str, root: Path) -> str:
 
 
 def check_trusted(owner: str, name: str, trust: bool | str | None, root: Path) -> None:
-    """Refuse a repository that nobody trusts; whom the user trusts now is kept in a list."""
+    """Refuse a repository that is not trusted; record one that the user trusts."""
     if trust not in (True, False, None, "check"):
         raise ArgumentError(f"hub: trust_repo is True, False, None or 'check': got {trust!r}.")
     kept, repository = root / "trusted_list", f"{owner}_{name}"
@@ -208,7 +208,7 @@ def check_trusted(owner: str, name: str, trust: bool | str | None, root: Path) -
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack the one folder of an archive to a place, which it reaches whole or not at all."""
+    """Unpack an archive's only folder to a place, completely or not at all."""
     aside = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(archive) as file:

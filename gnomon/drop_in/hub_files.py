@@ -1,4 +1,4 @@
-"""Files that torch.hub fetches by their address, kept in a folder."""
+"""Download files for torch.hub and keep them in a folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnomon.errors import ArgumentError
 __all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
-"""The beginning of a file's hash, in its name."""
+"""Matches the beginning of a file's hash in its name."""
 PIECE = 1 << 17
 _chosen: list[str] = []
 
@@ -28,19 +28,19 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder where fetched files are kept."""
+    """The folder of downloaded files."""
     return _chosen[-1] if _chosen else str(Path(_get_torch_home()) / "hub")
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Keep fetched files in another folder."""
+    """Set the folder of downloaded files."""
     _chosen[:] = [os.path.expanduser(d)]
 
 
 def download_url_to_file(
     url: str, dst: str | os.PathLike, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Fetch a file to a place, which it reaches whole or not at all."""
+    """Download a file to a place, completely or not at all."""
     part, found = Path(f"{dst}.{os.getpid()}.part"), hashlib.sha256()
     try:
         with urlopen(url) as source, part.open("wb") as file:
@@ -66,7 +66,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = True,
 ) -> dict[str, Any]:
-    """The weights under an address, fetched once."""
+    """Load weights from a URL, downloaded once."""
     folder = Path(get_dir()) / "checkpoints" if model_dir is None else Path(model_dir)
     path = folder / (file_name or Path(urlparse(url).path).name)
     if not path.exists():

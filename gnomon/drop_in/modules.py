@@ -1,7 +1,7 @@
-"""Modules named torch and torch.*, whose names are Gnomon's; made by an import hook.
+"""Modules torch and torch.* with Gnomon's names, provided by an import hook.
 
-The hook stands before all others while it is installed, so that PyTorch itself is not loaded, even
-where there is one. Each module asks Gnomon for a name when it is first read.
+While it is installed, the hook precedes all others, so that PyTorch is not loaded even if it is
+there. A module looks a name up in Gnomon when it is first read.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["TorchModule", "installed"]
 
 ROOT = "torch"
 OWN, PARAMETERS = Tensor.__module__, "gnomon.nn.parameter"
-"""The modules of the classes of tensors."""
+"""The modules of the tensor class and of Parameter."""
 HOLDERS = (ModuleType, SimpleNamespace, Absent)
-"""Types of objects that may stand for a module of PyTorch's."""
+"""Types of objects that can stand for a module."""
 
 
 own_names = ModuleType.__dict__["__dict__"].__get__
-"""The names that a module has already."""
+"""Gets the names that a module already has."""
 
 
 class TorchModule(NamesElsewhere):
-    """A module of PyTorch's name, with what Gnomon has under its path."""
+    """A module of PyTorch's name with Gnomon's attributes."""
 
     def __init__(self, name: str, target: Any, report: NameReport) -> None:
         super().__init__(name, target)
@@ -64,13 +64,13 @@ class TorchModule(NamesElsewhere):
 
     @property
     def __dict__(self) -> dict[str, Any]:
-        """The public names with their values: what walks over a module finds all of them."""
+        """All public names with their values, for programs that iterate over a module."""
         for name in self.__all__:
             getattr(self, name, None)
         return own_names(self)
 
     def calls(self, name: str) -> bool:
-        """Whether a name is a function's, which a module of that name leaves it."""
+        """Whether a name is a function's, which a submodule of that name must not replace."""
         return isinstance(getattr(self._target, name, None), FunctionType)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -78,14 +78,14 @@ class TorchModule(NamesElsewhere):
             super().__setattr__(name, value)
 
     def missing(self, name: str) -> AttributeError:
-        """The error of a name that neither Gnomon nor PyTorch has."""
+        """Report a name that neither Gnomon nor PyTorch has; return the AttributeError."""
         if not name.startswith("__"):
             self._report.lacks(f"{self.__name__}.{name}")
         return AttributeError(f"module {self.__name__!r} has no attribute {name!r} in Gnomon")
 
 
 class TorchFinder(FinderOfNames):
-    """Finds torch and what is below it."""
+    """The import hook that finds torch and its submodules."""
 
     root = ROOT
 
@@ -95,7 +95,7 @@ class TorchFinder(FinderOfNames):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module of a name; an error for one of PyTorch's that is not here."""
+        """The spec of a module of torch; ModuleNotFoundError if Gnomon and PyTorch lack it."""
         if fullname.partition(".")[0] != self.root:
             return None
         if holder_of(fullname) is None:
@@ -104,7 +104,7 @@ class TorchFinder(FinderOfNames):
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """A module that asks Gnomon."""
+        """Make a module that looks names up in Gnomon."""
         return TorchModule(spec.name, holder_of(spec.name), self.report)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -112,7 +112,7 @@ class TorchFinder(FinderOfNames):
 
 
 def holder_of(full: str) -> Any:
-    """The namespace behind a module of PyTorch's name; None where there is no such module."""
+    """The namespace behind a module of PyTorch's name, or None."""
     found = target_of(full.partition(".")[2])
     if full == f"{ROOT}.nn":
         name_parameters(f"{full}.parameter")
@@ -120,7 +120,7 @@ def holder_of(full: str) -> Any:
 
 
 def name_parameters(module: str) -> None:
-    """Give the classes of parameters and buffers a module, if they are loaded."""
+    """Set the `__module__` of Parameter and Buffer, if they are loaded."""
     known = sys.modules.get(PARAMETERS)
     for kind in () if known is None else (known.Parameter, known.Buffer):
         kind.__module__ = module
@@ -128,9 +128,10 @@ def name_parameters(module: str) -> None:
 
 @contextmanager
 def installed(report: NameReport) -> Iterator[None]:
-    """Replace torch by Gnomon in imports of a `with` block; earlier imports stay what they are.
+    """Make `import torch` import Gnomon inside a `with`; earlier imports are unchanged.
 
-    Libraries for several frameworks choose their functions by the module of a tensor's class.
+    The tensor class gets torch's module name, by which libraries for several frameworks choose
+    their functions.
     """
     before = {name: sys.modules.pop(name) for name in list(sys.modules) if is_theirs(name)}
     finder = TorchFinder(report)
@@ -149,5 +150,5 @@ def installed(report: NameReport) -> Iterator[None]:
 
 
 def is_theirs(name: str) -> bool:
-    """Whether a module is PyTorch's by its name."""
+    """Whether a module is torch or a submodule of it."""
     return name == ROOT or name.startswith(f"{ROOT}.")

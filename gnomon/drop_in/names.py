@@ -1,17 +1,19 @@
-"""Meanings of PyTorch's names, where Gnomon's namespace, the array API's, has another.
+"""PyTorch's meanings of names that mean something else in Gnomon's namespace.
 
-Methods have PyTorch's meaning, so a function of two meanings is its method here (0017).
+Gnomon's functions follow the array API and its methods PyTorch, so such a function is its method
+here (0017).
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from operator import methodcaller
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlparse
 
 import gnomon as gn
@@ -26,11 +28,11 @@ from gnomon.tensor.rejection import standard_gamma
 __all__ = ["ANSWERS", "IDLE", "MEANINGS", "SPELLED", "target_of"]
 
 IDLE = ("accelerator", "backends", "cuda", "mps", "mtia", "xpu")
-"""Modules that are here for programs that ask first."""
+"""Modules that do nothing, for programs that check for devices first."""
 
 
 def as_method(name: str) -> Callable[..., Any]:
-    """A function that is a tensor's method of its name."""
+    """Make a function that calls a tensor's method of its name."""
 
     def call(input: gn.Tensor, *args: Any, **named: Any) -> Any:
         if "out" in named:
@@ -43,31 +45,31 @@ def as_method(name: str) -> Callable[..., Any]:
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> Sequence[gn.Tensor]:
-    """PyTorch's grid: its first axis is the first tensor's."""
+    """torch.meshgrid, whose default indexing is "ij"."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     return gn.meshgrid(*given, indexing=indexing)
 
 
 def check(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """PyTorch's check of what must hold."""
+    """Raise RuntimeError unless a condition holds, as torch._check."""
     if not cond:
         raise RuntimeError("Expected cond to be True" if message is None else message())
 
 
 def check_now(input: Any, assert_msg: str = "Expected Tensor with single nonzero value") -> None:
-    """PyTorch's check of a tensor that need not be read at once: here it is."""
+    """Raise RuntimeError unless a tensor is true; it is read at once."""
     check(bool(input), lambda: assert_msg)
 
 
 def can_cast(from_: gn.dtype, to: gn.dtype) -> bool:
-    """Whether PyTorch stores one dtype in another: of no fewer kinds of numbers."""
+    """Whether torch.can_cast allows a cast, by the kinds of both dtypes."""
     return out.kind(from_) <= out.kind(to)
 
 
 METHODS = ("equal", "nonzero", "prod", "sort", "squeeze", "std", "sum", "var")
-"""Functions whose meaning without a word is the array API's here, and the method's in PyTorch."""
+"""Functions whose defaults differ between Gnomon and PyTorch, so that the methods are used."""
 CASTS = ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
-"""Dtypes by the names of old: `torch._cast_Long(x)` is `x.long()`."""
+"""Dtypes in torch._cast_Long and similar functions."""
 MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in METHODS},
     **ARGUMENT_ORDERS,
@@ -82,7 +84,7 @@ MEANINGS: dict[str, Any] = {
     "ops": Operators("torch.ops", "", lambda name: None),
     "version": SimpleNamespace(__version__="2.13.0+gnomon", cuda=None, hip=None, git_version=""),
 }
-"""Names of torch itself."""
+"""Values of names in torch itself."""
 
 
 SPELLED = {
@@ -100,14 +102,18 @@ SPELLED = {
     "distributions.transforms._InverseTransform": "distributions.transform.InverseTransform",
     "distributions.utils._standard_normal": "distributions.parameters.standard_normal",
     "distributions.utils._sum_rightmost": "distributions.parameters.sum_rightmost",
+    "autograd.function.FunctionCtx": "autograd.Context",
+    "distributions.kl._KL_REGISTRY": "distributions.kl.DISTANCES",
     "jit.RecursiveScriptModule": "nn.scripted.ScriptModule",
     "jit.ScriptModule": "nn.scripted.ScriptModule",
     "nn.functional.grouped_mm": "grouped_mm",
     "nn.init._calculate_correct_fan": "nn.init.fan_of",
     "nn.init._calculate_fan_in_and_fan_out": "nn.init.fans",
+    "nn.modules.dropout._DropoutNd": "nn.activations.Dropped",
     "nn.modules.linear.NonDynamicallyQuantizableLinear": (
         "nn.linear.NonDynamicallyQuantizableLinear"
     ),
+    "nn.modules.module._IncompatibleKeys": "nn.states.Report",
     "nn.modules.transformer._get_activation_fn": "nn.transformer.activation_of",
     **{
         f"optim.optimizer.register_optimizer_step_{x}_hook": (
@@ -115,13 +121,14 @@ SPELLED = {
         )
         for x in ("post", "pre")
     },
+    "utils.hooks.RemovableHandle": "autograd.graph.Handle",
     "utils.dlpack.to_dlpack": "Tensor.__dlpack__",
 }
-"""PyTorch's names -> those under which the same is here."""
+"""PyTorch's names and Gnomon's names of the same objects."""
 
 
 def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
-    """Sort what `Module.to` is given: a device, a dtype, a flag, a format of memory."""
+    """Sort the arguments of `Module.to` into device, dtype, non_blocking and memory_format."""
     devices = [
         x
         for x in given
@@ -134,24 +141,30 @@ def parse_to(*given: Any, **named: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def by_keys(d: dict[Any, Any]) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    """A dict's values with their keys, as trees of PyTorch's show them."""
+    """A dict's values with their pytree keys, and its keys."""
     key_of = reached("utils.pytree.MappingKey")
     return [(key_of(key), value) for key, value in d.items()], list(d)
 
 
+def clipped_sigmoid(x: gn.Tensor) -> gn.Tensor:
+    """The sigmoid, at least the smallest normal number and at most 1 - eps of its dtype."""
+    limits = gn.finfo(x.dtype)
+    return x.sigmoid().clamp(limits.tiny, 1.0 - limits.eps)
+
+
 def is_outside(group: Any) -> bool:
-    """Whether this rank is in none of what `new_group` gave."""
+    """Whether this rank is not a member of a group that `new_group` returned."""
     return group == reached("distributed.GroupMember").NON_GROUP_MEMBER
 
 
 def backend_name(group: Any = None) -> str:
-    """PyTorch's name of what connects ranks without cards: scripts ask whether it is that."""
+    """Return "gloo", PyTorch's backend for CPUs, for any group of this rank."""
     reached("distributed.get_backend")(group)
     return "gloo"
 
 
 def answer_no(*_: Any, **__: Any) -> bool:
-    """The answer to a question about what PyTorch has and Gnomon does without."""
+    """Return False, for questions about features that Gnomon lacks."""
     return False
 
 
@@ -163,6 +176,7 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
         "_C._are_functorch_transforms_active",
         "_C._get_tracing_state",
         "_jit_internal.is_scripting",
+        "_subclasses.fake_tensor.is_fake",
         "profiler.kineto_available",
         "utils._python_dispatch.is_traceable_wrapper_subclass",
         "utils._triton.has_triton",
@@ -170,7 +184,7 @@ ANSWERS: dict[str, Any] = dict.fromkeys(
     ),
     answer_no,
 )
-"""Questions of programs that ask first -> what answers them."""
+"""Functions that answer whether a feature exists."""
 ANSWERS |= {
     **dict.fromkeys(("cpu.is_available", "cpu.is_initialized"), lambda: True),
     **dict.fromkeys(("cpu.set_device", "cpu.synchronize"), lambda device=None: None),
@@ -190,21 +204,32 @@ ANSWERS |= {
     ),
     "cuda._lazy_call": lambda callable, **_: None,
     "distributed.device_mesh._mesh_resources": SimpleNamespace(),
-    "distributed.constants.default_pg_timeout": timedelta(minutes=30),
+    **dict.fromkeys(
+        (f"distributed.{x}.default_pg_timeout" for x in ("constants", "distributed_c10d")),
+        timedelta(minutes=30),
+    ),
+    "distributions.transforms._clipped_sigmoid": clipped_sigmoid,
     "hub.urlparse": urlparse,
     **{f"nn.attention.flex_attention._{x}_mod_signature": Callable for x in ("mask", "score")},
     "optim.optimizer.ParamsT": Any,
     "optim.optimizer.required": object(),
+    "serialization.DEFAULT_PROTOCOL": 2,
     "serialization.MAP_LOCATION": Any,
+    "jit.Final": Final,
+    "types.Number": int | float | bool,
     "utils._pytree._dict_flatten_with_keys": by_keys,
+    # of generators of random numbers on cards, which programs put back around a second forward
+    "utils.checkpoint.get_device_states": lambda *_: ([], []),
+    "utils.checkpoint.set_device_states": lambda *_, **__: None,
+    "utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),
 }
 NAMESPACES = {
     "_C._nn": SimpleNamespace(_parse_to=parse_to),
     "_dynamo._trace_wrapped_higher_order_op": SimpleNamespace(TransformGetItemToIndex=nullcontext),
 }
-"""Parts of PyTorch's own library -> what packages call of them."""
+"""Objects for private modules of PyTorch that packages use."""
 HERE = frozenset({"hub"})
-"""PyTorch's modules that scripts alone have, files of this folder."""
+"""Modules of torch that are files of this folder."""
 FILES = {
     f"{home}.{name}": home
     for home, names in (
@@ -216,11 +241,11 @@ FILES = {
     )
     for name in names.split()
 } | {"multiprocessing.spawn": "multiprocessing.spawning"}
-"""PyTorch's modules below what is one file here -> that file."""
+"""PyTorch's submodules whose contents are in one module of Gnomon."""
 
 
 def target_of(path: str) -> Any:
-    """The stand-in of a module of PyTorch's, by its path below torch; None where there is none."""
+    """The object behind a module of torch, by its path below torch; None if there is none."""
     if path in NAMESPACES:
         return NAMESPACES[path]
     if path in HERE:

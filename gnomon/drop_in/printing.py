@@ -1,7 +1,7 @@
-"""Tensors and dtypes as PyTorch prints them, for scripts whose output others read.
+"""Print tensors and dtypes as PyTorch does, for scripts whose output is read by others.
 
-Numbers share one format: whole ones end in a point, others have four digits behind it, or a power
-of ten where they are far apart. Options are those of `set_printoptions`; lines are 80 wide.
+All numbers of a tensor have one format: integral values end in a point, others have four decimals,
+or a power of ten if they differ much. Options are those of `set_printoptions`; lines are 80 wide.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from gnomon.tensor.views import mesh_layout_of
 __all__ = ["as_printed", "printed"]
 
 WIDTH = 80
-"""PyTorch's width of lines."""
+"""PyTorch's line width."""
 APART, LARGE, SMALL = 1000.0, 1e8, 1e-4
-"""Numbers further apart, larger or smaller are printed with powers of ten."""
+"""The ratio and the magnitudes beyond which numbers are printed with powers of ten."""
 HEADS = {"Tensor": "", "Complex": "", "Parameter": "Parameter containing:\n"}
-"""By the names of classes, since a script may print before it needs modules."""
+"""Text before a tensor, by class name, since classes may not be loaded yet."""
 USUAL = (gn.int64, gn.bool, gn.complex64)
-"""Dtypes that are not named, beside the default one."""
+"""Dtypes that are not printed, beside the default one."""
 
 
 @contextmanager
 def printed() -> Iterator[None]:
-    """Print as PyTorch for a while."""
+    """Print tensors, sizes and dtypes as PyTorch inside a `with`."""
     before = gn.Tensor.__repr__, dtypes.package[0], show.options()
     gn.Tensor.__repr__, dtypes.package[0] = as_printed, "torch"
     pairs = Complex.__repr__
@@ -54,7 +54,7 @@ def printed() -> Iterator[None]:
 
 
 def as_printed(x: gn.Tensor) -> str:
-    """A tensor's text as PyTorch prints it; Gnomon's own for a traced or sharded one."""
+    """A tensor's text as in PyTorch; a traced or sharded one is printed as Gnomon does."""
     if x.layout != "strided" and not state.recorder.hides_values:
         notes = partial(with_remarks, indent=len("tensor("))
         return show.sparse_text(x, lambda part, n: values_of(part, n, show.options()), notes)
@@ -67,7 +67,7 @@ def as_printed(x: gn.Tensor) -> str:
 
 
 def remarks(x: gn.Tensor) -> Iterator[str]:
-    """The remarks behind the values."""
+    """Yield the remarks after a tensor's values, such as its dtype."""
     if not x.is_cpu:
         yield f"device='{x.device}'"
     empty = not x.numel()
@@ -82,7 +82,7 @@ def remarks(x: gn.Tensor) -> Iterator[str]:
 
 
 def with_remarks(text: str, notes: list[str], indent: int) -> str:
-    """Values with remarks behind them, each on a line of its own where the width is over."""
+    """Append remarks to values, each on a new line if it does not fit."""
     width, used = show.options().linewidth, len(text) - text.rfind("\n") + 1
     for note in notes:
         if used + len(note) + 2 > width:
@@ -107,7 +107,7 @@ def values_of(x: gn.Tensor, indent: int, how: PrintOptions) -> str:
 
 
 def ends_of(array: np.ndarray, count: int) -> np.ndarray:
-    """The parts of a long array that are shown: the first and last positions of each axis."""
+    """The first and last `count` positions of each axis."""
     for axis, n in enumerate(array.shape):
         if n > 2 * count:
             array = np.take(array, [*range(count), *range(n - count, n)], axis)
@@ -115,7 +115,7 @@ def ends_of(array: np.ndarray, count: int) -> np.ndarray:
 
 
 def rows_of(array: np.ndarray, indent: int, form: Format, how: PrintOptions, ends: int) -> str:
-    """Nested rows of an array; ends: positions of an axis at each end that are shown, 0 for all."""
+    """An array as nested rows; ends: the positions shown at each end of an axis, 0 means all."""
     if not array.ndim:
         return form.text(array[()])
     cut = bool(ends) and len(array) > 2 * ends
@@ -134,7 +134,7 @@ def rows_of(array: np.ndarray, indent: int, form: Format, how: PrintOptions, end
 
 
 class Format:
-    """The format that all numbers of a tensor share."""
+    """The format of all numbers of a tensor."""
 
     def __init__(self, values: np.ndarray, how: PrintOptions) -> None:
         self.digits, self.power, self.whole = how.precision, False, True
@@ -159,7 +159,7 @@ class Format:
         self.width = max(len(self.number(x)) for x in known.tolist())
 
     def number(self, value: float) -> str:
-        """A number, as wide as it is."""
+        """A number as text, without padding."""
         if self.power:
             return f"{value:.{self.digits}e}"
         if self.whole:
@@ -167,7 +167,7 @@ class Format:
         return f"{value:.{self.digits}f}"
 
     def text(self, value: object) -> str:
-        """An element, as wide as all."""
+        """An element as text, padded to the common width."""
         plain = np.asarray(value).item()
         if self.parts:
             real, imaginary = self.parts[0].text(plain.real), self.parts[1].text(plain.imag)

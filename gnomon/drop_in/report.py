@@ -1,4 +1,4 @@
-"""A script's report: PyTorch's names that are not here or do nothing, and lines that were slow."""
+"""A script's report: PyTorch's names that are missing or do nothing, and slow lines."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
 __all__ = ["NameReport"]
 
 tables = Lazy("rich.table")
-"""Only a script that missed a name waits for what draws."""
+"""Loaded only to print a report."""
 
 MANY = 16
-"""So many programs compiled at one line are worth a word: shapes or numbers vary there."""
+"""The number of compilations at one line above which it is reported as slow."""
 OURS = frozenset({"gnomon", "importlib"})
-"""Packages between a script's line and its question for a name."""
+"""Packages that are skipped to find the script's line."""
 
 
 @dataclass
 class NameReport:
-    """The names that a script asked for, each with the first line that did, and how often."""
+    """The missing and idle names that a script used, with the first line that did."""
 
     missing: dict[str, str] = field(default_factory=dict)
     idle: dict[str, str] = field(default_factory=dict)
-    """Names that are here and do nothing, such as those of a GPU."""
+    """Names that do nothing, such as those of a GPU."""
     waited: dict[Site, tuple[int, float]] = field(default_factory=lambda: dict(waited))
-    """Line -> the count and seconds of compilations before the script began."""
+    """The count and seconds of compilations before the script began, by line."""
 
     def lacks(self, name: str) -> None:
-        """Note a name that is not here."""
+        """Note a missing name."""
         self.missing.setdefault(name, line_of_caller())
 
     def idles(self, name: str) -> None:
-        """Note a name that is here and does nothing."""
+        """Note a name that does nothing."""
         self.idle.setdefault(name, line_of_caller())
 
     def slow(self) -> dict[str, str]:
-        """The lines that waited for many programs, by what was compiled there."""
+        """The lines at which many programs were compiled, by a description."""
         found = {}
         for site, (count, seconds) in waited.items():
             count, seconds = (
@@ -56,7 +56,7 @@ class NameReport:
         return found
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Names that were asked for in vain, and lines that were slow: kind, name and line."""
+        """The rows of the report: kind, name and line."""
         kinds = (
             ("not in Gnomon", self.missing),
             ("here, does nothing", self.idle),
@@ -65,7 +65,7 @@ class NameReport:
         return [(kind, name, line) for kind, names in kinds for name, line in names.items()]
 
     def show(self, console: Console) -> None:
-        """Print what was asked for in vain, and what was slow; nothing where there was neither."""
+        """Print the report, unless it is empty."""
         rows = self.rows()
         if not rows:
             return
@@ -80,7 +80,7 @@ class NameReport:
 
 
 def line_of_caller() -> str:
-    """The innermost line of a program that is neither ours nor Python's importing."""
+    """The innermost line outside of Gnomon and Python's import system."""
     caller = sys._getframe(1)
     while caller.f_back is not None:
         name, file = caller.f_globals.get("__name__", ""), caller.f_code.co_filename

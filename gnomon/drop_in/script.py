@@ -1,4 +1,4 @@
-"""A script of PyTorch's run as it stands: its `import torch` is Gnomon."""
+"""Run a PyTorch script unchanged, with Gnomon as its torch."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["run_module", "run_script"]
 
 CARDS = "GNOMON_CUDA"
 BEFORE = (str(Path(__file__).parent), "<frozen runpy>", "<frozen importlib", runpy.__file__)
-"""The files of what starts a program."""
+"""Files whose lines precede the program's in a traceback."""
 consoles, tracebacks = Lazy("rich.console"), Lazy("traceback")
-"""Modules that a script needs only if it fails or misses a name."""
+"""Modules that are loaded only if a script fails or misses a name."""
 
 
 def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
-    """Run a script with its arguments, then tell which names it missed; gives its exit code."""
+    """Run a script with arguments, report the names that it missed, and return its exit code."""
     path = Path(script)
     if not path.is_file():
         raise ConfigError(f"run: there is no script {str(path)!r}. Give a Python file.")
@@ -35,7 +35,7 @@ def run_script(script: str | Path, arguments: Sequence[str] = ()) -> int:
 
 
 def run_module(name: str, arguments: Sequence[str] = ()) -> int:
-    """Run a module or package as `python -m` does, and as a script is run; gives its exit code."""
+    """Run a module or package as `python -m` does, with Gnomon as torch; return the exit code."""
     start = partial(runpy.run_module, name, run_name="__main__", alter_sys=True)
     return run_as_torchs(start, name, Path.cwd(), arguments)
 
@@ -43,15 +43,16 @@ def run_module(name: str, arguments: Sequence[str] = ()) -> int:
 def run_as_torchs(
     start: Callable[[], object], name: str, folder: Path, arguments: Sequence[str]
 ) -> int:
-    """Start a program whose `import torch` is Gnomon, and report the names that it missed.
+    """Run a program with Gnomon as its torch and return its exit code.
 
-    name: what it is called in sys.argv; folder: where its own modules are.
+    The names that it missed are reported. name: the program's name in sys.argv; folder: that of its
+    own modules.
     """
     report, argv, searched = NameReport(), sys.argv, list(sys.path)
     sys.argv, sys.path[:0] = [name, *arguments], [str(folder.resolve())]
     try:
         with installed(report), in_children(), asked_cards():
-            return ended(start)
+            return exit_code_of(start)
     finally:
         sys.argv, sys.path[:] = argv, searched
         sys.stdout.flush()
@@ -61,7 +62,7 @@ def run_as_torchs(
 
 @contextmanager
 def asked_cards() -> Iterator[None]:
-    """Hide cards but where GNOMON_CUDA=1 asks for them: their kernels are right, and slow yet."""
+    """Hide GPUs inside a `with` unless GNOMON_CUDA asks for them: their kernels are still slow."""
     before = os.environ.get(CARDS)
     os.environ.setdefault(CARDS, "0")  # which processes that the script starts read too
     try:
@@ -71,8 +72,8 @@ def asked_cards() -> Iterator[None]:
             del os.environ[CARDS]
 
 
-def ended(start: Callable[[], object]) -> int:
-    """The exit code of a script, as Python gives it."""
+def exit_code_of(start: Callable[[], object]) -> int:
+    """Run a program and return its exit code, as Python would."""
     try:
         start()
     except SystemExit as left:
@@ -81,13 +82,13 @@ def ended(start: Callable[[], object]) -> int:
         print(left.code, file=sys.stderr)
         return 1
     except Exception as error:
-        show(error)
+        show_traceback(error)
         return 1
     return 0
 
 
-def show(error: Exception) -> None:
-    """Print an error from the program's first line on."""
+def show_traceback(error: Exception) -> None:
+    """Print an error's traceback from the program's first line on."""
     shown = tracebacks.TracebackException.from_exception(error)
     lines = list(shown.stack)
     first = (k for k, line in enumerate(lines) if not line.filename.startswith(BEFORE))

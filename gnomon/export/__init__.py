@@ -1,4 +1,4 @@
-"""Graphs of functions for other programs, by the names of torch.export, and files that run."""
+"""torch.export's names: export graphs of functions, and program files that run without Gnomon."""
 
 from gnomon.export.dynamic import Dim, dims
 from gnomon.export.exported_program import ExportedProgram, load, save

@@ -1,8 +1,7 @@
-"""Capture of a function's graph for a file that other programs read: inputs, state, results.
+"""Capture a function's graph for export: its inputs, state and results.
 
-A replay's program is not compiled here: the graph is what is exported. Sizes that may differ from
-those of the example are symbols of it (gnomon/ir/sizes.py), learned as a compiled function learns
-them: from calls whose arguments have other sizes.
+The graph is exported and not compiled here. Sizes that may differ from the example's are symbols
+(gnomon/ir/sizes.py), found as compiled functions find them: by calls with other sizes.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ __all__ = ["CapturedGraph", "DynamicSize", "GraphArgument", "GraphState", "captu
 
 
 class GraphArgument(NamedTuple):
-    """A tensor among the arguments: its sizes are numbers, or names of what may differ.
+    """A tensor argument; each size is a number or the name of a dynamic size.
 
-    No node stands for one that nothing is computed of.
+    node: None if nothing is computed from it.
     """
 
     name: str
@@ -55,17 +54,17 @@ class GraphState(NamedTuple):
 
 
 class DynamicSize(NamedTuple):
-    """A size that may differ between calls: its name, and the arguments' axes that have it."""
+    """A named size that may differ between calls, and the (argument, axis) pairs that have it."""
 
     name: str
     places: tuple[tuple[int, int], ...]
 
 
 class CapturedGraph(NamedTuple):
-    """A function's graph.
+    """A function's captured graph.
 
-    results: for each tensor that the function gives, in the order of its tree, the output.
-    env: the symbols of sizes, if some may differ; symbols: a name for each, in order.
+    results: the output of each tensor that the function returns, in the order of its tree. env: the
+    symbols of sizes, if some are dynamic; symbols: their names in order.
     """
 
     name: str
@@ -84,10 +83,10 @@ def captured_graph(
     kwargs: Mapping[str, Any],
     sizes: Sequence[DynamicSize] = (),
 ) -> CapturedGraph:
-    """Capture the graph of a function for an example of its arguments.
+    """Capture the graph of a function called with example arguments.
 
-    Raises TraceError where the function does more than compute results of its arguments, and says
-    what and where.
+    Raises TraceError, with the place, if the function does more than compute results from its
+    arguments.
     """
     name = name_of(function)
 
@@ -117,7 +116,7 @@ def captured_graph(
 
 
 def containers(tree: Any) -> Iterator[type]:
-    """The classes of what nests in a value."""
+    """Yield the container classes in a tree."""
     if isinstance(tree, TreeSpec):
         yield tree.kind
         for part in tree.parts:
@@ -132,17 +131,17 @@ def key_of(compiled: Compiled, tree: Any, given: Sequence[Tensor]) -> tuple[tupl
 
 
 def apart(value: Any) -> Any:
-    """A nested value whose tensors have memory of their own."""
+    """A nested value whose tensors are copies."""
     found: list[Tensor] = []
     tree = flatten(value, found)
     return unflatten(tree, [x.clone() for x in found])
 
 
 def samples(given: Sequence[Tensor], sizes: Sequence[DynamicSize], step: int) -> list[list[Tensor]]:
-    """Arguments whose sizes that may differ are unlike all others, twice.
+    """Two variants of the arguments, with dynamic sizes that differ from all other sizes.
 
-    They are near those of the example, above or below. Elements come again, so that positions stay
-    within axes.
+    The sizes are near the example's, above or below it by the sign of `step`. Elements are
+    repeated, so that indices stay in range.
     """
     varying = {place for size in sizes for place in size.places}
     taken = {n for k, x in enumerate(given) for a, n in enumerate(x.shape) if (k, a) not in varying}
@@ -165,7 +164,7 @@ def samples(given: Sequence[Tensor], sizes: Sequence[DynamicSize], step: int) ->
 
 
 def resized(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """A tensor of another shape with the elements of one."""
+    """A tensor of another shape, with its elements repeated or cut along each axis."""
     array = array_of(x)
     for axis, n in enumerate(shape):
         if n != array.shape[axis]:
@@ -176,25 +175,25 @@ def resized(x: Tensor, shape: Sequence[int]) -> Tensor:
 def on_symbols(
     fresh: Callable[[], Compiled], tree: Any, given: Sequence[Tensor], sizes: Sequence[DynamicSize]
 ) -> tuple[tuple, SizedCapture]:
-    """The signature of a call and the capture that serves all sizes."""
+    """The signature of a call and a capture with symbolic sizes."""
     try:
-        return learned(fresh(), tree, given, sizes, 1)
+        return capture_two_sizes(fresh(), tree, given, sizes, 1)
     except Exception as error:
         met = error
     try:  # more than in the example may be too much for it
-        return learned(fresh(), tree, given, sizes, -1)
+        return capture_two_sizes(fresh(), tree, given, sizes, -1)
     except Exception:
         raise met from None
 
 
-def learned(
+def capture_two_sizes(
     compiled: Compiled,
     tree: Any,
     given: Sequence[Tensor],
     sizes: Sequence[DynamicSize],
     step: int,
 ) -> tuple[tuple, SizedCapture]:
-    """Capture calls at two sizes above those of the example, or below; gives key and capture."""
+    """Capture calls at two sizes above or below the example's; return signature and capture."""
     first, second = samples(given, sizes, step)
     precompiled.captured(compiled, *key_of(compiled, tree, first))
     key, arguments = key_of(compiled, tree, second)
@@ -214,7 +213,7 @@ def learned(
 
 
 class ExportedCall(NamedTuple):
-    """A capture of a function: its call, its program, what a replay of it would not do."""
+    """A captured call: function, signature, program, and what a replay would lose."""
 
     function: Callable[..., Any]
     call: Any
@@ -231,7 +230,7 @@ def described(
 ) -> CapturedGraph:
     """A capture's graph with the names of its inputs."""
     own, program = name_of(found.function), found.program
-    refuse(own, program, found.lost)
+    refuse_effects(own, program, found.lost)
     words = dict(of_arguments(found.function, found.call))
     varying = {place: size.name for size in sizes for place in size.places}
     nodes: dict[int, Node] = {}
@@ -262,7 +261,7 @@ def name_of(function: Any) -> str:
 
 
 def names_of_state(function: Any) -> dict[Storage, str]:
-    """The first names of a module's parameters and buffers, by their memory."""
+    """The first names of a module's parameters and buffers, by storage."""
     found: dict[Storage, str] = {}
     if isinstance(function, Module):
         for name, x in (*function.named_parameters(), *function.named_buffers()):
@@ -272,12 +271,12 @@ def names_of_state(function: Any) -> dict[Storage, str]:
 
 
 def refused(name: str, why: str, remedy: str, line: object = "") -> TraceError:
-    """The error of a function that does what no graph of results holds."""
+    """The TraceError of a function that cannot be exported."""
     return TraceError(f"export: {name} {why}. {remedy}" + (f"   [{line}]" if line else ""))
 
 
-def refuse(name: str, program: CapturedProgram, lost: str) -> None:
-    """Refuse a program that does more than compute results of its arguments."""
+def refuse_effects(name: str, program: CapturedProgram, lost: str) -> None:
+    """Raise TraceError if a program does more than compute results from its arguments."""
     empty = program.graph is None, "computes nothing of tensors", "Export what computes."
     for found, why, remedy in (*precompiled.beyond_results(program, lost), empty):
         if found:

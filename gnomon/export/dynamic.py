@@ -1,7 +1,7 @@
-"""Sizes that may differ between calls of an exported graph, as PyTorch's users say it.
+"""Dynamic sizes of an exported graph, given in PyTorch's ways.
 
-By `Dim`s for arguments and axes (`dynamic_shapes`), or by names (`dynamic_axes`). Axes with one
-name have one size; unnamed ones that are equal in the example are taken for one.
+They are given as `Dim`s by argument and axis (`dynamic_shapes`), or by names (`dynamic_axes`). Axes
+of one name have one size; unnamed ones that are equal in the example count as one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Dim", "axes_of", "dims", "sizes_of"]
 
 
 class Dim:
-    """A size that may differ between calls, with a name; `Dim.AUTO` and `Dim.DYNAMIC` have none.
+    """A named size that may differ between calls; `Dim.AUTO` and `Dim.DYNAMIC` have no name.
 
     >>> Dim("batch", min=1, max=64)
     Dim('batch', min=1, max=64)
@@ -44,7 +44,7 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
-    """Several sizes of one range.
+    """Make several dynamic sizes with the same range.
 
     >>> dims("height", "width", min=8)
     (Dim('height', min=8), Dim('width', min=8))
@@ -55,13 +55,13 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Dim(""), Dim(""), Dim("")
 
 NamedAxes = Iterator[tuple[int, int, str]]
-"""Number of a tensor, its axis, the size's name or nothing."""
+"""Tuples of a tensor's number, an axis, and the size's name or ""."""
 
 
 def sizes_of(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], shapes: Any
 ) -> list[DynamicSize]:
-    """The sizes that `dynamic_shapes` names, of a call's tensors by number."""
+    """The dynamic sizes in `dynamic_shapes`, with the call's tensors numbered."""
     if shapes is None:
         return []
     given: list[Tensor] = []
@@ -82,7 +82,7 @@ def sizes_of(
 
 
 def names_of(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
-    """The names of arguments by position."""
+    """The names of positional arguments."""
     known = inspect.signature(getattr(function, "forward", function)).parameters.values()
     plain = [x.name for x in known if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
     more = next((x.name for x in known if x.kind is x.VAR_POSITIONAL), "args")
@@ -90,7 +90,7 @@ def names_of(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
 
 
 def named_axes(value: Any, described: Any, numbers: Mapping[int, int]) -> NamedAxes:
-    """The axes that a description names, of a tensor or of a nested value."""
+    """Yield the dynamic axes that `dynamic_shapes` names in one argument."""
     if described is None:
         return
     if not isinstance(value, Tensor):
@@ -114,7 +114,7 @@ def axes_of(
     axes: Mapping[str, Any] | None,
     input_names: Sequence[str],
 ) -> list[DynamicSize]:
-    """The sizes that `dynamic_axes` names, by names of inputs; those of results follow."""
+    """The dynamic sizes in `dynamic_axes`, by input names; names of outputs are ignored."""
     given: list[Tensor] = []
     flatten((tuple(args), dict(kwargs)), given)
     known = [*names_of(function, args), *kwargs]
@@ -136,7 +136,7 @@ def axes_of(
 
 
 def grouped(found: Sequence[tuple[int, int, str]], given: Sequence[Tensor]) -> list[DynamicSize]:
-    """Axes with one name as one size; unnamed ones by their size in the example."""
+    """Group axes by name into dynamic sizes, unnamed ones by their size in the example."""
     places: dict[str, list[tuple[int, int]]] = {}
     for number, axis, name in found:
         n = given[number].shape[axis]

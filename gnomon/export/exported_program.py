@@ -1,4 +1,4 @@
-"""torch.export's programs: a module's call as a graph of functions, with its state beside it."""
+"""torch.export's programs: a module's call as a graph of functions, with the module's tensors."""
 
 from __future__ import annotations
 
@@ -40,37 +40,37 @@ VERSION = 1
 
 
 class ValueRanges(NamedTuple):
-    """The values that a size may have, both ends included; None is no end."""
+    """The range of a dynamic size, both ends included; None means no limit."""
 
     lower: int | None
     upper: int | None
 
 
 class CallSpec(NamedTuple):
-    """The trees of a call's arguments and of its results."""
+    """The tree structures of a call's arguments and results."""
 
     in_spec: PyTreeSpec
     out_spec: PyTreeSpec
 
 
 class CallSignature(NamedTuple):
-    """A module's call as its callers see it."""
+    """The arguments, results and dynamic sizes of a module's call."""
 
     positional: tuple[str, ...]
-    """The names of arguments by position."""
+    """The names of positional arguments."""
     names: tuple[str, ...]
-    """The names of leaves."""
+    """The names of the arguments' leaves."""
     example: tuple[Any, ...]
-    """For tensors their shape and dtype; other values as they are."""
+    """The shape and dtype of each tensor in the example; other values as they are."""
     spec: CallSpec
     sizes: tuple[DynamicSize, ...]
     places: tuple[tuple[int, ...], ...]
-    """For each size its leaves' numbers, beside its places."""
+    """For each dynamic size, the leaf number of each of its places."""
     ranges: dict[str, ValueRanges]
 
 
 class ExportedProgram:
-    """A module's call as a graph: what it takes is in `graph_signature`, its tensors are beside it.
+    """A module's call as a graph, described by `graph_signature`, with the module's tensors.
 
     >>> import gnomon as gn
     >>> made = gn.export.export(gn.nn.Linear(2, 1), (gn.ones(3, 2),))
@@ -97,46 +97,46 @@ class ExportedProgram:
 
     @property
     def graph(self) -> Graph:
-        """The graph, whose arguments are the state's tensors, constants, then the call's."""
+        """The graph; its placeholders are the state, then constants, then the call's arguments."""
         return self.graph_module.graph
 
     @property
     def range_constraints(self) -> dict[str, ValueRanges]:
-        """The values of sizes that may differ, by name."""
+        """The ranges of the dynamic sizes, by name."""
         return self._signature.ranges
 
     @property
     def call_spec(self) -> CallSpec:
-        """The trees of arguments and results."""
+        """The tree structures of arguments and results."""
         return self._signature.spec
 
     @property
     def tensor_constants(self) -> dict[str, Tensor]:
-        """The constants."""
+        """The constant tensors by name."""
         return self.constants
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """The parameters with their names."""
+        """Yield the names and parameters."""
         return ((name, self.state_dict[name]) for name in self.graph_signature.parameters)
 
     def parameters(self) -> Iterator[Tensor]:
-        """The parameters."""
+        """Yield the parameters."""
         return (x for _, x in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their names."""
+        """Yield the names and buffers."""
         return ((name, self._held(name)) for name in self.graph_signature.buffers)
 
     def buffers(self) -> Iterator[Tensor]:
-        """The buffers."""
+        """Yield the buffers."""
         return (x for _, x in self.named_buffers())
 
     def _held(self, name: str) -> Tensor:
-        """A tensor of the state, or a constant."""
+        """The tensor of a name in the state or the constants."""
         return self.state_dict[name] if name in self.state_dict else self.constants[name]
 
     def module(self, check_guards: bool = True) -> Module:
-        """A module that runs the graph, with this program's tensors, by the example's signature."""
+        """Make a module that runs the graph with this program's tensors."""
         graph, known = Graph(), dict[Node, Node]()
         paths = {x.arg.name: x.target for x in self.graph_signature.input_specs if x.target}
         for node in self.graph.nodes:
@@ -159,16 +159,16 @@ class ExportedProgram:
         return made
 
     def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
-        """The program itself: its functions are Gnomon's own, and none is taken apart."""
+        """Return the program unchanged: its functions are not decomposed."""
         return self
 
     def save(self, path: str | PathLike, targets: Sequence[str] = ("avx2", "avx512")) -> str:
-        """Write a program file: machine code and weights, to run without a compiler.
+        """Write a program file with machine code and weights, which runs without a compiler.
 
-        Gives its digest. targets: the processors, of "avx2", "avx512" and "neon". `load_program`
+        Returns its digest. targets: the processors, of "avx2", "avx512" and "neon". `load_program`
         reads the file, and so does a copy of gnomon/runtime/program_file.py without Gnomon.
 
-        Errors: TraceError where the call does more than compute results and write its own tensors.
+        Errors: TraceError if the call does more than compute results and write its own tensors.
 
         >>> import gnomon as gn, tempfile
         >>> made = gn.export.export(gn.nn.Linear(2, 1), (gn.ones(3, 2),))
@@ -180,7 +180,7 @@ class ExportedProgram:
         return program_capture.save_programs({"forward": self}, path, targets)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused, as PyTorch's: `module()` is what runs."""
+        """Refuse to be called, as PyTorch's; call `module()` instead."""
         raise TraceError(
             "ExportedProgram: unable to call ExportedProgram directly. Use `.module()` instead."
         )
@@ -197,7 +197,7 @@ class ExportedModule(GraphModule):
     """A module that runs an exported graph."""
 
     def recompile(self) -> Any:
-        """Write forward anew; it takes and gives trees."""
+        """Regenerate forward, which takes and returns nested values."""
         made = super().recompile()
         inner = type(self).forward
 
@@ -205,7 +205,7 @@ class ExportedModule(GraphModule):
             spec, positional = vars(self)["_spec"]
             leaves = leaves_of(spec.in_spec, positional, args, kwargs)
             if vars(self)["_signature"] is not None:
-                check(vars(self)["_signature"], leaves)
+                check_arguments(vars(self)["_signature"], leaves)
             return tree_unflatten(list(inner(self, *leaves)), spec.out_spec)
 
         type(self).forward = forward
@@ -215,7 +215,7 @@ class ExportedModule(GraphModule):
 def leaves_of(
     spec: PyTreeSpec, positional: Sequence[str], args: tuple, kwargs: Mapping[str, Any]
 ) -> list[Any]:
-    """The leaves of a call whose arguments have the example's structure."""
+    """The leaves of a call's arguments, whose structure must be the example's."""
     named = dict(kwargs)
     more = positional[len(args) :]
     args = (*args, *(named.pop(name) for name in more if name in named))
@@ -230,8 +230,8 @@ def leaves_of(
     return leaves
 
 
-def check(signature: CallSignature, leaves: Sequence[Any]) -> None:
-    """Refuse arguments for which the graph was not recorded."""
+def check_arguments(signature: CallSignature, leaves: Sequence[Any]) -> None:
+    """Raise ArgumentError for arguments for which the graph was not recorded."""
     for name, like, value in zip(signature.names, signature.example, leaves, strict=True):
         if isinstance(like, TensorKind) != isinstance(value, Tensor):
             raise ArgumentError(f"export: {name} is {value!r}: the example had {like!r}.")
@@ -258,7 +258,7 @@ def check(signature: CallSignature, leaves: Sequence[Any]) -> None:
 
 
 def check_size(signature: CallSignature, name: str, found: Sequence[tuple[int, int, int]]) -> None:
-    """Refuse a size that is not one, or out of its range."""
+    """Raise ArgumentError if a dynamic size has several values, or one out of its range."""
     (k, axis, n), limits = found[0], signature.ranges[name]
     for other, place, m in found:
         if m != n:
@@ -283,7 +283,7 @@ class TensorKind(NamedTuple):
 
 
 class Saved:
-    """A program without its state, in a file; its parts keep their classes there."""
+    """A program without its tensors, as pickled in a file."""
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -296,7 +296,7 @@ def save(
     extra_files: Mapping[str, Any] | None = None,
     opset_version: Any = None,
 ) -> None:
-    """Write a program to a path or an open file; `load` alone reads it."""
+    """Write a program to a path or an open file."""
     if not isinstance(ep, ExportedProgram):
         raise DtypeError(f"export.save: expected an ExportedProgram: got {type(ep).__name__}.")
     parts = Saved(ep.graph_module, ep.graph_signature, ep.example_inputs, ep._signature)
@@ -310,7 +310,7 @@ def save(
 def load(
     f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: Any = None
 ) -> ExportedProgram:
-    """Read a program that `save` wrote. What it runs is the file's: open none of strangers."""
+    """Read a program that `save` wrote. Loading runs code from the file: trust its source."""
     found = load_file(f, weights_only=False)
     if not isinstance(found, dict) or found.get("gnomon.export") != VERSION:
         raise ArgumentError("export.load: the file holds no program of this version of Gnomon.")

@@ -1,4 +1,4 @@
-"""torch.export.export: a module's call is recorded, for some sizes or all, and compared with it."""
+"""torch.export.export: record a module's call as a graph, and verify it against the module."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from gnomon.utils.pytree import keystr, tree_flatten, tree_flatten_with_path, tr
 __all__ = ["export"]
 
 SPAN = 12
-"""Sizes above those of an example among which some are tried."""
+"""The number of sizes above the example's from which recordings are chosen."""
 CLOSE = 1e-3
-"""Relative distance of results that a recorded graph must reach."""
+"""The tolerance of the graph's results, relative and absolute."""
 
 
 def export(
@@ -57,12 +57,13 @@ def export(
     preserve_module_call_signature: tuple[str, ...] = (),
     prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
-    """Record a module's call for an example of its arguments.
+    """Export a module's call, recorded with example arguments.
 
-    dynamic_shapes: which sizes may differ between calls, as `Dim`s by argument and axis. The
-    options that follow are PyTorch's, and change nothing here.
+    dynamic_shapes: the sizes that may differ between calls, as `Dim`s by argument and axis. The
+    options after it are PyTorch's and have no effect.
 
-    Errors: TraceError where the call reads values, or is not one graph of functions for all sizes.
+    Errors: TraceError if the call reads values of tensors, or is not one graph of functions for all
+    sizes.
     """
     if not isinstance(mod, Module):
         raise ArgumentError(
@@ -81,7 +82,7 @@ def export(
 
 
 class ModuleExample:
-    """A module's call that is to be recorded."""
+    """A module's call with example arguments, to be recorded."""
 
     def __init__(self, module: Module, args: tuple, kwargs: dict[str, Any]) -> None:
         self.module, self.args, self.kwargs = module, args, kwargs
@@ -102,28 +103,28 @@ class ModuleExample:
         }
 
     def named(self, path: tuple) -> str:
-        """The name of a leaf, from its place."""
+        """The name of an argument's leaf, from its path of keys."""
         first = self.positional[path[1].idx] if path[0].idx == 0 else str(path[1].key)
         rest = (keystr((key,)).strip("[].'\"") for key in path[2:])
         return "_".join((first, *rest))
 
     def record(self, given: Sequence[Tensor] | None = None) -> RecordedGraph:
-        """Record the call, with others in place of its tensors if they are given."""
+        """Record the call, with `given` in place of the example's tensors if not None."""
         leaves = self.with_tensors(given or self.given)
         return recorded(self.module, self.state, self.names, (leaves, self.tree))
 
     def with_tensors(self, given: Sequence[Tensor]) -> list[Any]:
-        """The leaves, with other tensors."""
+        """The leaves of the arguments, with other tensors."""
         numbers = {id(x): k for k, x in enumerate(self.given)}
         return [given[numbers[id(x)]] if isinstance(x, Tensor) else x for x in self.leaves]
 
     def places(self, sizes: Sequence[DynamicSize]) -> list[tuple[int, ...]]:
-        """The numbers of leaves, in place of those of tensors."""
+        """For each dynamic size, the leaf number of each of its places."""
         found = {id(x): k for k, x in reversed([*enumerate(self.leaves)])}
         return [tuple(found[id(self.given[k])] for k, _ in size.places) for size in sizes]
 
     def sized(self, sizes: Sequence[DynamicSize], row: Sequence[int]) -> list[Tensor]:
-        """Arguments of other sizes."""
+        """The example's tensors, resized to given dynamic sizes."""
         shapes = [list(x.shape) for x in self.given]
         for size, n in zip(sizes, row, strict=True):
             for number, axis in size.places:
@@ -133,7 +134,7 @@ class ModuleExample:
     def rows(
         self, sizes: Sequence[DynamicSize], ranges: Mapping[str, ValueRanges], up: bool
     ) -> list[tuple[int, ...]]:
-        """Sizes to record the call for, above those of the example or up to them."""
+        """Choose dynamic sizes for several recordings, above the example's or up to it."""
         places = {place for size in sizes for place in size.places}
         taken = {
             n
@@ -158,7 +159,7 @@ class ModuleExample:
     def record_for(
         self, sizes: Sequence[DynamicSize], ranges: Mapping[str, ValueRanges]
     ) -> RecordedGraph:
-        """Record the call for all sizes."""
+        """Record the call with dynamic sizes."""
         try:
             return self.record_rows(sizes, self.rows(sizes, ranges, True))
         except Exception as error:
@@ -171,14 +172,14 @@ class ModuleExample:
     def record_rows(
         self, sizes: Sequence[DynamicSize], rows: Sequence[tuple[int, ...]]
     ) -> RecordedGraph:
-        """Record the call for several sizes, as one for all."""
+        """Record the call at several sizes and combine the recordings into one."""
         records = [self.record(self.sized(sizes, row)) for row in rows]
         self.last = rows[-1]
         return with_symbols(records, sizes, rows, self.name)
 
     def verify(self, program: ExportedProgram, sizes: Sequence[DynamicSize]) -> None:
-        """Refuse a graph that does not give what the module gives, for other values and sizes."""
-        runs = [self.given, [turned(x) for x in self.given]]
+        """Raise TraceError if the graph and the module differ at other values or sizes."""
+        runs = [self.given, [changed_values(x) for x in self.given]]
         runs += [self.sized(sizes, self.last)] if sizes else []
         for given in runs:
             leaves = self.with_tensors(given)
@@ -216,8 +217,8 @@ def outcome_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Any]:
         return [*results, *(x for name, x in held.items() if name not in constants)]
 
 
-def turned(x: Tensor) -> Tensor:
-    """A tensor whose floats stand in another order, or are others."""
+def changed_values(x: Tensor) -> Tensor:
+    """A floating-point tensor, flipped and scaled; others unchanged."""
     if not x.dtype.is_floating_point:
         return x
     flipped = x.detach().flip(*range(x.ndim)) if x.ndim else x.detach()
@@ -225,7 +226,7 @@ def turned(x: Tensor) -> Tensor:
 
 
 def is_near(mine: Any, other: Any) -> bool:
-    """Whether two results are near each other."""
+    """Whether two results are equal, or close if they are tensors."""
     if not isinstance(mine, Tensor) or not isinstance(other, Tensor):
         return mine is other or bool(mine == other)
     if tuple(mine.shape) != tuple(other.shape) or mine.dtype is not other.dtype:
@@ -235,7 +236,7 @@ def is_near(mine: Any, other: Any) -> bool:
 
 
 def ranges_of(shapes: Any, sizes: Sequence[DynamicSize]) -> dict[str, ValueRanges]:
-    """The ranges of sizes, by name."""
+    """The ranges of dynamic sizes, by name."""
     leaves = tree_flatten(shapes)[0] if sizes else []
     dims = {getattr(x, "name", ""): x for x in leaves}
     return {
@@ -252,7 +253,7 @@ def program_of(
     sizes: Sequence[DynamicSize],
     ranges: dict[str, ValueRanges],
 ) -> ExportedProgram:
-    """A recorded call as a program."""
+    """Make a program of a recorded call."""
     state = call.module.state_dict()
     own = {name for name, (kind, _) in call.state.items() if kind.startswith("p_")}
     inputs = []
@@ -293,7 +294,7 @@ def program_of(
 
 
 def argument(node: Any, tensor: Node | None, value: Any) -> TensorArgument | ConstantArgument:
-    """A tensor, or a value that is none, in a signature."""
+    """The signature entry of a tensor or of a constant."""
     if tensor is not None and "tensor_meta" in tensor.meta:
         return TensorArgument(tensor.name)
     return ConstantArgument(tensor.name if tensor is not None else "", value)

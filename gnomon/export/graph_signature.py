@@ -1,4 +1,4 @@
-"""Signatures of exported graphs: a specification of each input and output."""
+"""Signatures of exported graphs, with one entry per input and output."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class TensorArgument(NamedTuple):
 
 
 class ConstantArgument(NamedTuple):
-    """A value that is no tensor: calls give it as the example did."""
+    """A value other than a tensor, which calls must pass as the example did."""
 
     name: str
     value: Any
 
 
 class InputKind(Enum):
-    """The sort of an input."""
+    """The kind of an input."""
 
     USER_INPUT = 1
     PARAMETER = 2
@@ -41,13 +41,13 @@ class InputKind(Enum):
 
 
 class OutputKind(Enum):
-    """The sort of an output."""
+    """The kind of an output."""
 
     USER_OUTPUT = 1
 
 
 class InputSpec(namedtuple("InputSpec", "kind arg target persistent", defaults=(None,))):
-    """One input: its sort, its node, and for a module's tensor its name there."""
+    """One input: its kind, its node, and the name of the module's tensor, if it is one."""
 
     __slots__ = ()
 
@@ -75,22 +75,22 @@ class ExportGraphSignature:
         self.input_specs, self.output_specs = list(input_specs), list(output_specs)
 
     def _targets(self, kind: InputKind) -> dict[str, str]:
-        """The names of a sort of module's tensors, by the names of inputs."""
+        """The names of the module's tensors of one kind, by input name."""
         return {x.arg.name: x.target for x in self.input_specs if x.kind is kind and x.target}
 
     @property
     def inputs_to_parameters(self) -> dict[str, str]:
-        """The parameters' names, by the names of inputs."""
+        """The parameters' names, by input name."""
         return self._targets(InputKind.PARAMETER)
 
     @property
     def inputs_to_buffers(self) -> dict[str, str]:
-        """The buffers' names, by the names of inputs."""
+        """The buffers' names, by input name."""
         return self._targets(InputKind.BUFFER)
 
     @property
     def inputs_to_lifted_tensor_constants(self) -> dict[str, str]:
-        """The constants' names, by the names of inputs."""
+        """The constants' names, by input name."""
         return self._targets(InputKind.CONSTANT_TENSOR)
 
     @property
@@ -105,7 +105,7 @@ class ExportGraphSignature:
 
     @property
     def non_persistent_buffers(self) -> tuple[str, ...]:
-        """The names of buffers that are in no state dict."""
+        """The names of buffers that are not in the state dict."""
         kept = (x for x in self.input_specs if x.persistent is False)
         return tuple(x.target for x in kept if x.target)
 
@@ -116,14 +116,14 @@ class ExportGraphSignature:
 
     @property
     def user_inputs(self) -> tuple[Any, ...]:
-        """The names of the call's tensors; of what is none the value."""
+        """The names of the call's tensors, and the values of its other arguments."""
         return tuple(
             name_or_value(x.arg) for x in self.input_specs if x.kind is InputKind.USER_INPUT
         )
 
     @property
     def user_outputs(self) -> tuple[Any, ...]:
-        """The names of results; of what is no tensor the value."""
+        """The names of resulting tensors, and the values of other results."""
         return tuple(name_or_value(x.arg) for x in self.output_specs)
 
     def __str__(self) -> str:
@@ -132,5 +132,5 @@ class ExportGraphSignature:
 
 
 def name_or_value(given: TensorArgument | ConstantArgument) -> Any:
-    """The name of a tensor, or a value."""
+    """The name of a tensor, or the value of a constant."""
     return given.value if isinstance(given, ConstantArgument) else given.name

@@ -1,4 +1,4 @@
-"""Exported programs as graphs for a program file: what they read, write and give back."""
+"""Convert exported programs to the methods of a program file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def save_programs(
     *,
     notes: bytes = b"",
 ) -> str:
-    """Write one file of several methods; gives its digest.
+    """Write a program file with several methods and return its digest.
 
-    Methods that were exported of one module, or of modules that have a tensor in common, share what
-    they read and write. targets: the processors that the file runs on, of "avx2", "avx512" and
-    "neon". notes: what a reader finds as `load_program(path).notes`.
+    Methods of one module, or of modules that share a tensor, share what they read and write.
+    targets: the processors that the file runs on, of "avx2", "avx512" and "neon". notes: bytes that
+    `load_program(path).notes` returns.
 
-    Raises TraceError where a method does more than compute results and write its own tensors.
+    Raises TraceError if a method does more than compute results and write its own tensors.
     """
     tensors = HeldTensors()
     made = [x for name, each in methods.items() for x in captured_methods(name, each, tensors)]
@@ -66,9 +66,9 @@ def save_programs(
 def captured_methods(
     name: str, program: ExportedProgram, tensors: HeldTensors
 ) -> Iterator[ProgramMethod]:
-    """The method of an exported program, and one for a size of 1, which is no size that varies.
+    """Yield the method of an exported program, and one for a dynamic size of 1.
 
-    Raises TraceError where it does more than compute results and write its own tensors.
+    Raises TraceError if it does more than compute results and write its own tensors.
     """
     vary = program._signature.sizes
     yield captured_method(name, program, tensors, vary)
@@ -83,7 +83,7 @@ def captured_method(
     vary: Sequence[DynamicSize] = (),
     ones: Sequence[tuple[int, int]] = (),
 ) -> ProgramMethod:
-    """The method of an exported program, for sizes that vary, or with a size of 1 at some axes."""
+    """The method of an exported program, with dynamic sizes or with size 1 at some axes."""
     module, (args, kwargs) = program.module(), program.example_inputs or ((), {})
     call = ExampleCall(name, module, (args, kwargs), ones)
     key, guard, made, sizes, shapes = call.for_sizes(program, vary) if vary else call.fixed()
@@ -97,11 +97,11 @@ def captured_method(
 
 
 Captured = tuple[Any, Any, Any, MethodSizes | None, InputShapes]
-"""The signature of a call, its guard, its program, its sizes that vary, its shapes."""
+"""The signature of a call, its guard, program, dynamic sizes and shapes."""
 
 
 class ExampleCall:
-    """A module's call for an example, to be captured."""
+    """A module's call with example arguments, to be captured."""
 
     def __init__(
         self, name: str, module: Module, given: tuple, ones: Sequence[tuple[int, int]]
@@ -120,11 +120,11 @@ class ExampleCall:
         self._giving = giving
 
     def _fresh(self, dynamic: bool) -> Compiled:
-        """The call as a function that has captured nothing."""
+        """A new compiled function of the call without captures."""
         return Compiled(self._giving, self.name, asked({"dynamic": dynamic}, {}), breaks=False)
 
     def fixed(self) -> Captured:
-        """The capture for the example's sizes."""
+        """Capture the call at the example's sizes."""
         compiled = self._fresh(False)
         with no_grad():
             key, given = key_of(compiled, self.tree, self.arguments)
@@ -134,7 +134,7 @@ class ExampleCall:
         return key, *found[0], None, self.shapes
 
     def for_sizes(self, program: ExportedProgram, vary: Sequence[DynamicSize]) -> Captured:
-        """The capture for sizes that vary."""
+        """Capture the call with dynamic sizes."""
         with no_grad():
             fresh = partial(self._fresh, True)
             key, capture = on_symbols(fresh, self.tree, self.arguments, vary)
@@ -145,7 +145,7 @@ class ExampleCall:
 def sizes_of(
     name: str, program: ExportedProgram, capture: SizedCapture, shapes: InputShapes
 ) -> tuple[MethodSizes, InputShapes]:
-    """The sizes of a call that vary, and the shapes of its arguments."""
+    """The dynamic sizes of a call, and its arguments' shapes in terms of them."""
     symbols, signature = capture.symbols, program._signature
     flat = [(k, axis) for k, shape in enumerate(shapes) for axis in range(len(shape))]
     names = {place: size.name for size in signature.sizes for place in size.places}

@@ -1,7 +1,7 @@
-"""Recording of a module's call: each function of tensors that it calls becomes a node of a graph.
+"""Record a module's call: each tensor function that it calls becomes a node of a graph.
 
-The call is computed for an example at the same time, with its sizes; which of these may differ is
-symbols.py's. What reads a value of a tensor is refused, since the graph would hold the example's.
+The call is computed with an example's values and sizes at the same time; symbols.py finds dynamic
+sizes. Reading a tensor's value is refused, since the graph would contain the example's.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ READS = frozenset(
     {"__array__", "__bool__", "__complex__", "__contains__", "__float__", "__index__", "__int__"}
     | {"__dlpack__", "is_nonzero", "item", "numpy", "tolist"}
 )
-"""Functions whose results are values and no tensors."""
+"""Functions that return values instead of tensors."""
 SHOWN = {vars(Tensor)[name].fget: name for name in SHOWING}
-"""Attributes that are tensors, by the functions that give them."""
+"""Attributes that are tensors, by their getter functions."""
 
 
 class TensorMetadata(NamedTuple):
-    """The kind of a tensor, as `node.meta["tensor_meta"]` tells it."""
+    """The shape and dtype of a tensor, as in `node.meta["tensor_meta"]`."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
 class RecordedGraph(NamedTuple):
-    """A recorded call: its graph, whose arguments are the state's tensors and then the call's."""
+    """A recorded call: its graph, whose placeholders are the state and then the arguments."""
 
     graph: Graph
     state: tuple[Node, ...]
     leaves: tuple[Node, ...]
     constants: dict[str, Tensor]
-    """Tensors that are no arguments, by the names of their placeholders."""
+    """Tensors that are neither state nor arguments, by the names of their placeholders."""
     outputs: tuple[Any, ...]
-    """Nodes of results, and what is none."""
+    """The nodes of resulting tensors, and other results as values."""
     tree: PyTreeSpec
 
 
 class RecordedTensor(Tensor):
-    """A tensor that is computed while a call is recorded."""
+    """A tensor whose functions are recorded."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class RecordedTensor(Tensor):
     def __torch_function__(
         cls, func: Callable, types: Any, args: Sequence = (), kwargs: Any = None
     ) -> Any:
-        """The function's result, after it became a node."""
+        """Record a call and return its result."""
         recorder = recording.get()
         if recorder is None:
             with DisableTorchFunctionSubclass():
@@ -84,20 +84,20 @@ recording: ContextVar[CallRecorder | None] = ContextVar("gnomon_recording", defa
 
 
 class CallRecorder:
-    """A graph that grows by the calls of functions."""
+    """Records calls of functions as nodes of a graph."""
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.constants: dict[str, Tensor] = {}
         self.known: dict[int, tuple[Tensor, Node]] = {}
-        """The nodes of tensors, by their identity."""
+        """Tensors and their nodes, by the tensor's id."""
         self.versions: list[tuple[Any, int]] = []
         self.names: set[str] = set()
         self.first: Node | None = None
-        """The first placeholder behind those of the state."""
+        """The first placeholder after those of the state."""
 
     def placeholder(self, name: str, value: Any) -> Any:
-        """An argument of the graph: a tensor is recorded from now on."""
+        """Add a placeholder to the graph; return its value, with tensors recorded from now on."""
         node = self.graph.placeholder(name)
         if hasattr(builtins, name) and name not in self.names:  # such as `input`
             node.name = name
@@ -106,7 +106,7 @@ class CallRecorder:
         return value if not isinstance(value, Tensor) else self.shown(value, node)
 
     def node_of(self, value: Any) -> Any:
-        """A node in place of a tensor."""
+        """The node of a tensor, which becomes a constant if it is unknown; else the value."""
         if not isinstance(value, Tensor):
             return value
         if id(value) not in self.known:
@@ -114,13 +114,13 @@ class CallRecorder:
                 node = self.graph.placeholder("c_lifted_tensor_0")
             node.target = node.name
             self.constants[node.name] = value.detach().clone()
-            note(node, value)
+            note_metadata(node, value)
             self.known[id(value)] = value, node
             self.versions.append((value, value._storage.version))
         return self.known[id(value)][1]
 
     def check_writes(self) -> None:
-        """Refuse a call that has written to a tensor which is no argument and no state."""
+        """Raise TraceError if the call wrote to a tensor that is neither argument nor state."""
         if any(x._storage.version != version for x, version in self.versions):
             raise TraceError(
                 "export: the call writes to a tensor that is neither an argument nor the module's. "
@@ -128,10 +128,10 @@ class CallRecorder:
             )
 
     def call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Compute a function, and add its node if tensors come out or are written."""
+        """Call a function, and add a node if it returns tensors or writes to one."""
         name = SHOWN.get(func) or getattr(func, "__name__", type(func).__name__)
         if name in READS:
-            raise reading(name)
+            raise reading_error(name)
         writes = name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))
         given, _ = tree_flatten((args, kwargs))
         read = map_aggregate((args, kwargs), self.node_of)
@@ -143,7 +143,7 @@ class CallRecorder:
             watching.reset(before)
         leaves, _ = tree_flatten(made)
         if isinstance(made, bool) and not name.startswith("is_"):
-            raise reading(name)
+            raise reading_error(name)
         of_array = any(isinstance(x, np.ndarray) for x in given)  # it is a constant
         if not writes and (of_array or not any(isinstance(x, Tensor) for x in leaves)):
             return made
@@ -151,7 +151,7 @@ class CallRecorder:
         return self.shown(made, node)
 
     def step(self, func: Callable, name: str, args: tuple, kwargs: dict[str, Any]) -> Node:
-        """The node of a call."""
+        """Add the node of a call."""
         if func in SHOWN:
             made = self.graph.call_function(getattr, (*args, name))
         elif hasattr(operator, name.strip("_")) and name.startswith("__") and not kwargs:
@@ -164,9 +164,9 @@ class CallRecorder:
         return made
 
     def shown(self, made: Any, node: Node) -> Any:
-        """A node's value; the tensors of several are nodes of their own."""
+        """Make a node's result recorded; tensors in tuples get nodes of their own."""
         if isinstance(made, Tensor):
-            note(node, made)
+            note_metadata(node, made)
             result = made if isinstance(made, RecordedTensor) else made.as_subclass(RecordedTensor)
             self.known[id(result)] = result, node
             return result
@@ -180,42 +180,42 @@ class CallRecorder:
         return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
 
 
-def reading(name: str) -> TraceError:
-    """The error of a function whose result is a value."""
+def reading_error(name: str) -> TraceError:
+    """The TraceError of a function that reads a tensor's value."""
     return TraceError(
         f"export: {name} reads a tensor's value, which differs between calls. Use where(), or "
         f"cond() of a function that takes tensors.   [{current_sites()[0]}]"
     )
 
 
-def note(node: Node, value: Tensor) -> None:
-    """Note the kind of a node's value."""
+def note_metadata(node: Node, value: Tensor) -> None:
+    """Store the shape and dtype of a node's value."""
     node.meta["tensor_meta"] = TensorMetadata(tuple(value.shape), value.dtype)
 
 
 class ModuleCall:
-    """A module as a function of its tensors: the inside of one that is no graph of functions."""
+    """A module as a function of its tensors, recorded as a single call."""
 
     def __init__(self, module: Module) -> None:
         self.__name__ = type(module).__name__.lower()
         tensors = dict((*module.named_parameters(), *module.named_buffers()))
         self.names = tuple(tensors)
-        empties = {id(x): emptied(x) for x in tensors.values()}
+        empties = {id(x): empty_like_kind(x) for x in tensors.values()}
         self.module = copy.deepcopy(module, empties)
 
     def __call__(self, tensors: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        """The module's results with other parameters and buffers."""
+        """Call the module with other parameters and buffers."""
         given = dict(zip(self.names, tensors, strict=True))
         return functional_call(self.module, given, args, kwargs, tie_weights=False)
 
 
-def emptied(x: Tensor) -> Tensor:
-    """A tensor that takes no memory, in the place of one that is given."""
+def empty_like_kind(x: Tensor) -> Tensor:
+    """An empty tensor or parameter of a tensor's dtype."""
     return Parameter(empty(0, dtype=x.dtype)) if isinstance(x, Parameter) else empty(0)
 
 
-def calling(module: Module) -> Callable:
-    """The forward of a module that is recorded as one call."""
+def forward_as_one_call(module: Module) -> Callable:
+    """A forward method that records the module as one call."""
     whole, names = ModuleCall(module), [n for n, _ in module.named_parameters()]
 
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -229,10 +229,10 @@ def calling(module: Module) -> Callable:
 
 @contextmanager
 def whole_modules(module: Module) -> Iterator[None]:
-    """Record modules that loop inside of the compiler as one call each."""
+    """Record modules that contain compiled loops as one call each."""
     found = [x for x in module.modules() if isinstance(x, Layers)]
     for x in found:
-        vars(x)["forward"] = calling(x)
+        vars(x)["forward"] = forward_as_one_call(x)
     try:
         yield
     finally:
@@ -245,8 +245,8 @@ def recorded(
 ) -> RecordedGraph:
     """Record the call of a module.
 
-    state: its parameters and buffers by name, with the names of their placeholders; values: the
-    call's leaves, named so, and their tree.
+    state: its parameters and buffers by name, with the names of their placeholders; names: of the
+    call's leaves; values: the leaves and their tree.
     """
     recorder = CallRecorder()
     leaves, tree = values
@@ -272,18 +272,18 @@ def recorded(
     results, out = tree_flatten(made)
     outputs = tuple(map(recorder.node_of, results))
     recorder.graph.output(outputs)
-    swept(recorder.graph)
+    remove_unused_items(recorder.graph)
     ends = inside, placed[len(inside) :]
     return RecordedGraph(recorder.graph, *map(tuple, ends), recorder.constants, outputs, out)
 
 
 def copies(leaves: Sequence[Any]) -> Iterator[Any]:
-    """Leaves of a call, the tensors with memory of their own."""
+    """Copies of a call's tensors; other values unchanged."""
     return (x.detach().clone() if isinstance(x, Tensor) else x for x in leaves)
 
 
-def swept(graph: Graph) -> None:
-    """Remove parts of results that nobody reads."""
+def remove_unused_items(graph: Graph) -> None:
+    """Remove nodes of tuple elements that are not used."""
     for node in reversed(graph.nodes):
         if node.target is operator.getitem and not node.users:
             graph.erase_node(node)

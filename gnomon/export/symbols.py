@@ -1,7 +1,7 @@
-"""Sizes that may differ in a recorded graph: numbers that follow them, found by four recordings.
+"""Dynamic sizes in a recorded graph: find the numbers that depend on them from four recordings.
 
-A number of the graph that differs between recordings is written as a size, as a multiple of one
-with a number added, or as a product or sum of two; what follows in no such way is refused.
+A number that differs between recordings is expressed by a size, by a multiple of one plus a
+constant, or by a product or sum of two; any other dependence is refused.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["Expression", "expression_of", "general_rows", "with_symbols"]
 
 RECORDINGS = 4
 TRIES = 1000
-"""Draws of sizes before there are taken to be none in general position."""
+"""The number of random tries to find sizes in general position."""
 
 
 class Expression(NamedTuple):
-    """factor · the product, or the sum, of sizes + offset."""
+    """A number: factor · (the product, or the sum, of sizes) + offset."""
 
     sizes: tuple[int, ...]
     factor: int
@@ -40,7 +40,7 @@ class Expression(NamedTuple):
 def general_rows(
     pools: Sequence[Sequence[int]], taken: Container[int], count: int = RECORDINGS
 ) -> list[tuple[int, ...]] | None:
-    """Sizes of so many recordings, from a pool for each, of which no expression is another's.
+    """Choose sizes for each recording, such that no expression of them equals another; or None.
 
     >>> general_rows([range(4, 16)], ())
     [(10,), (15,), (4,), (8,)]
@@ -56,9 +56,9 @@ def general_rows(
 
 
 def is_general(columns: Sequence[Sequence[int]]) -> bool:
-    """Whether no size, product or sum of two follows another in a straight line.
+    """Whether no size, product or sum of two sizes is a linear function of another.
 
-    Each size is even once, and odd once.
+    Each size must be even in one recording and odd in another.
     """
     if any(len({n % 2 for n in column}) == 1 for column in columns):
         return False
@@ -70,7 +70,7 @@ def is_general(columns: Sequence[Sequence[int]]) -> bool:
 
 
 def expression_of(numbers: Sequence[int], sizes: Sequence[Sequence[int]]) -> Expression | None:
-    """The expression of numbers by sizes, one row of each recording.
+    """The expression of sizes that gives a number in all recordings, or None.
 
     >>> expression_of([14, 20, 26], [(3, 5), (5, 7), (7, 11)])
     Expression(sizes=(0,), factor=3, offset=5, is_sum=False)
@@ -84,7 +84,7 @@ def expression_of(numbers: Sequence[int], sizes: Sequence[Sequence[int]]) -> Exp
 
 
 def candidates(numbers: Sequence[int], sizes: Sequence[Sequence[int]]) -> Iterator[Expression]:
-    """Expressions that fit two recordings; the others decide."""
+    """Yield expressions that fit the first two recordings."""
     places = range(len(sizes[0]))
     yield from (Expression((k,), 1, 0) for k in places)
     for k in places:
@@ -98,7 +98,7 @@ def candidates(numbers: Sequence[int], sizes: Sequence[Sequence[int]]) -> Iterat
 
 
 def value_of(found: Expression, sizes: Sequence[int]) -> int:
-    """The value of an expression for given sizes."""
+    """The value of an expression at given sizes."""
     parts = [sizes[k] for k in found.sizes]
     whole = sum(parts) if found.is_sum else int(np.prod(parts))
     return found.factor * whole + found.offset
@@ -110,7 +110,7 @@ def with_symbols(
     rows: Sequence[Sequence[int]],
     name: str,
 ) -> RecordedGraph:
-    """The first recording with expressions in place of numbers that follow sizes.
+    """The first recording, with numbers that depend on sizes replaced by expressions.
 
     rows: the sizes of each recording; name: the module's, for messages.
     """
@@ -120,7 +120,7 @@ def with_symbols(
     check_constants(records, sizes, name)
     writer = SizeWriter(records[0], sizes)
     for same in zip(*graphs, strict=True):
-        places = [flat((x.args, x.kwargs)) for x in same]
+        places = [argument_leaves((x.args, x.kwargs)) for x in same]
         if len(set(map(len, places))) > 1:
             raise refused(name, sizes, f"gives {same[0]} other arguments", same[0])
         changed: list[Any] = []
@@ -135,23 +135,23 @@ def with_symbols(
                     name, sizes, f"gives {same[0]} {values[0]!r} or {values[1]!r}", same[0]
                 )
             changed.append(writer.node(found))
-        fill(same[0], changed)
+        fill_arguments(same[0], changed)
     return records[0]
 
 
 def are_equal(value: Any, other: Any) -> bool:
-    """Whether two arguments are one; a tensor or an array is never another."""
+    """Whether two arguments are equal; tensors and arrays are equal only to themselves."""
     return value is other or (type(value) is type(other) and (value == other) is True)
 
 
-def fill(node: Node, leaves: Sequence[Any]) -> None:
+def fill_arguments(node: Node, leaves: Sequence[Any]) -> None:
     """Replace all leaves of a node's arguments, in order."""
     filled = iter(leaves)
     node.args, node.kwargs = map_aggregate((node.args, node.kwargs), lambda _: next(filled))
 
 
-def flat(value: Any) -> list[Any]:
-    """The leaves of arguments."""
+def argument_leaves(value: Any) -> list[Any]:
+    """The leaves of nested arguments."""
     found: list[Any] = []
     map_aggregate(value, found.append)
     return found
@@ -160,7 +160,7 @@ def flat(value: Any) -> list[Any]:
 def check_constants(
     records: Sequence[RecordedGraph], sizes: Sequence[DynamicSize], name: str
 ) -> None:
-    """Refuse tensors of a recording that follow sizes."""
+    """Raise TraceError if a constant differs between recordings."""
     for key, tensor in records[0].constants.items():
         for other in records[1:]:
             found = other.constants[key]
@@ -173,7 +173,7 @@ def check_constants(
 def refused(
     name: str, sizes: Sequence[DynamicSize], why: str, node: Node | None = None
 ) -> TraceError:
-    """The error of a module whose graph is not one for all sizes."""
+    """The TraceError of a module whose graph depends on its sizes."""
     names = ", ".join(x.name for x in sizes)
     line = "" if node is None else f"   [{node.meta.get('site', '')}]"
     return TraceError(
@@ -183,7 +183,7 @@ def refused(
 
 
 class SizeWriter:
-    """Nodes of sizes and of expressions, behind the placeholders of a graph."""
+    """Writes nodes of sizes and expressions after the placeholders of a graph."""
 
     def __init__(self, record: RecordedGraph, sizes: Sequence[DynamicSize]) -> None:
         self.graph, self.sizes = record.graph, sizes
@@ -193,7 +193,7 @@ class SizeWriter:
         self.made: dict[Any, Node] = {}
 
     def node(self, found: Expression) -> Node:
-        """The node of an expression."""
+        """The node of an expression, which is added if it is new."""
         if found not in self.made:
             with self.graph.inserting_before(self.before):
                 parts = [self.size(k) for k in found.sizes]
@@ -207,7 +207,7 @@ class SizeWriter:
         return self.made[found]
 
     def size(self, k: int) -> Node:
-        """The node of a size."""
+        """The node of a size, which is added if it is new."""
         if k not in self.made:
             number, axis = self.sizes[k].places[0]
             node = self.graph.call_method("size", (self.leaves[number], axis))

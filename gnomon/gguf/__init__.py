@@ -1,4 +1,4 @@
-"""Models in llama.cpp's GGUF format: `gn.gguf.load` opens a file, `gn.gguf.save` writes one."""
+"""Models in llama.cpp's GGUF format: `gn.gguf.load` reads a file, `gn.gguf.save` writes one."""
 
 from gnomon.gguf.chat import chat_text
 from gnomon.gguf.file import GGUFFile, GGUFTensor, load

@@ -1,7 +1,7 @@
-"""`gn.gguf.chat_text`: messages as the text that a file's chat template makes of them.
+"""`gn.gguf.chat_text`: render messages by a file's chat template.
 
 A template comes from a file, so it runs in jinja2's sandbox, where it reaches nothing but what it
-is given. How long it runs is not limited.
+is given. Its running time is not limited.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SPECIAL = {
     **{"bos": "bos_token", "eos": "eos_token"},
     **{"unknown": "unk_token", "padding": "pad_token"},
 }
-"""Names of tokens in keys of files, and in templates."""
+"""Names of special tokens in the keys of files, and in templates."""
 BROKEN = (
     *(TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError),
     *(MemoryError, NotImplementedError),
 )
-"""Python's errors of a template that is wrong, or is given something else than it expects."""
+"""Python's errors of a faulty template, or of one that gets unexpected values."""
 
 
 def chat_text(
@@ -39,12 +39,12 @@ def chat_text(
     add_generation_prompt: bool = True,
     **variables: Any,
 ) -> str:
-    """The text of messages by a file's chat template, to be encoded without special tokens.
+    """Render messages by a file's chat template; encode the text without special tokens.
 
-    messages: dicts of "role" and "content". variables: what else the template may ask for, such as
-    tools.
+    messages: dicts of "role" and "content". variables: other values that the template may use, such
+    as tools.
 
-    Raises ArgumentError where the file has no template, or it fails on these messages.
+    Raises ArgumentError if the file has no template, or it fails on these messages.
 
     >>> file = GGUFFile(
     ...     "x", 3, {TEMPLATE: "{% for m in messages %}[{{ m.content }}]{% endfor %}"}, {}
@@ -62,7 +62,7 @@ def chat_text(
 def rendered(
     place: str, template: str, messages: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
 ) -> str:
-    """The text that a template makes of messages. place: how a message about it begins."""
+    """Render messages by a template. place: the start of error messages."""
     environment = sandboxed()
     try:
         given = {"messages": messages, "tools": None, **variables}
@@ -75,7 +75,7 @@ def rendered(
 
 
 def sandboxed() -> Any:
-    """An environment for templates, with the functions that those of models use."""
+    """A sandboxed jinja2 environment with the functions that models' templates use."""
     try:
         made = sandbox.ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
@@ -92,7 +92,7 @@ def sandboxed() -> Any:
 
 
 def special_tokens(file: GGUFFile) -> dict[str, str]:
-    """The special tokens that a file has, by the names that templates use."""
+    """A file's special tokens, by the names that templates use."""
     tokens = file.metadata.get("tokenizer.ggml.tokens")
     count = len(tokens) if isinstance(tokens, list) else 0
     ids = {own: file.metadata.get(f"tokenizer.ggml.{x}_token_id") for x, own in SPECIAL.items()}
@@ -101,7 +101,7 @@ def special_tokens(file: GGUFFile) -> dict[str, str]:
 
 
 def plain_json(value: Any, indent: int | None = None, **words: Any) -> str:
-    """A value as JSON, without the escapes of HTML that jinja2's own filter makes."""
+    """A value as JSON, without the HTML escapes of jinja2's own filter."""
     return json.dumps(value, ensure_ascii=words.pop("ensure_ascii", False), indent=indent, **words)
 
 

@@ -1,9 +1,8 @@
-"""Blocks of quantized numbers, decoded to float32 by numpy.
+"""Decode blocks of quantized numbers to float32 with NumPy.
 
-Each result is the one that gguf-py gives, bit by bit: the same roundings in the same order. A
-decoder takes the bytes of blocks, one row each, and gives the numbers of each; what a block is made
-of stands in its docstring, in the order of its bytes. d, m: halves by which numbers are scaled and
-moved.
+Results are bitwise those of gguf-py: the same roundings in the same order. A decoder takes blocks
+as rows of bytes and returns each block's numbers; its docstring lists a block's contents in the
+order of their bytes. d, m: half-precision scale and offset.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ __all__ = ["DECODERS", "decoded"]
 
 Decoder = Callable[[np.ndarray], np.ndarray]
 AT_ONCE = 1 << 18
-"""Numbers that are decoded together: what numpy needs meanwhile stays in a cache."""
+"""The number of elements decoded at once, so that temporaries stay in the cache."""
 
 
 def decoded(name: str, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    r"""The numbers of packed blocks of a type that has a decoder.
+    r"""Decode packed blocks of a type to numbers of a shape.
 
     >>> decoded("Q8_0", np.frombuffer(b"\0<" + bytes(range(32)), np.uint8), (32,))[:4]
     array([0., 1., 2., 3.], dtype=float32)
@@ -40,17 +39,17 @@ def decoded(name: str, packed: np.ndarray, shape: tuple[int, ...]) -> np.ndarray
 
 
 def halves(blocks: np.ndarray, place: int) -> np.ndarray:
-    """The half at a place of each block, as float32 in a column."""
+    """The half-precision number at a byte offset of each block, as a float32 column."""
     return blocks[:, place : place + 2].copy().view("<f2").astype(np.float32)
 
 
 def nibbles(content: np.ndarray) -> np.ndarray:
-    """The low halves of all bytes of a row, then the high ones."""
+    """The low 4 bits of all bytes of a row, then the high 4 bits."""
     return np.concatenate((content & 15, content >> 4), axis=-1)
 
 
 def fifth_bits(content: np.ndarray) -> np.ndarray:
-    """The bits of a row's four bytes, each as 16 or 0."""
+    """The bits of four bytes, each as 16 or 0."""
     return np.unpackbits(content, axis=-1, bitorder="little") << 4
 
 
@@ -82,10 +81,10 @@ def q8_0(blocks: np.ndarray) -> np.ndarray:
 
 
 def scales_and_mins(content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The eight scales and eight minima of 6 bits that twelve bytes hold.
+    """Eight scales and eight minima of 6 bits, unpacked from twelve bytes.
 
-    Those of the first four parts are the low bits of a byte each; of the others, the low halves are
-    in the last four bytes, and the two highest bits in the upper bits of the former.
+    The first four are the low bits of a byte each; of the others, the low 4 bits are in the last
+    four bytes and the 2 high bits in the upper bits of the former.
     """
     first, second, last = content[:, 0:4], content[:, 4:8], content[:, 8:12]
     scales = (first & 63, (last & 15) | (first >> 6 << 4))
@@ -94,7 +93,7 @@ def scales_and_mins(content: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_mins(blocks: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """The numbers d * scale * q - m * min of eight parts of 32; d, m, scales, minima come first."""
+    """Decode eight groups of 32 as d * scale * q - m * min; d, m, scales, minima come first."""
     scales, mins = scales_and_mins(blocks[:, 4:16])
     factor = halves(blocks, 0) * scales.astype(np.float32)
     offset = halves(blocks, 2) * mins.astype(np.float32)
@@ -102,28 +101,28 @@ def with_mins(blocks: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def by_groups(content: np.ndarray) -> np.ndarray:
-    """Eight parts of 32 from four groups of 32 bytes with 4 bits each: low halves, then high."""
+    """Unpack eight groups of 32 numbers of 4 bits from four groups of 32 bytes."""
     return nibbles(content.reshape(-1, 4, 32)).reshape(-1, 8, 32)
 
 
 def q4_k(blocks: np.ndarray) -> np.ndarray:
-    """Eight parts with minima: d, m, their scales and minima, 256 q of 4 bits."""
+    """Eight groups with minima: d, m, scales and minima, 256 q of 4 bits."""
     return with_mins(blocks, by_groups(blocks[:, 16:]))
 
 
 def q5_k(blocks: np.ndarray) -> np.ndarray:
-    """Eight parts with minima: d, m, scales and minima, fifth bits, 256 q's other bits.
+    """Eight groups with minima: d, m, scales and minima, the fifth bits and low bits of 256 q.
 
-    The fifth bits of part i are bits i of 32 bytes.
+    The fifth bits of group i are bits i of 32 bytes.
     """
     high = blocks[:, None, 16:48] >> np.arange(8, dtype=np.uint8)[:, None] & 1
     return with_mins(blocks, by_groups(blocks[:, 48:]) | (high << 4))
 
 
 def q6_k(blocks: np.ndarray) -> np.ndarray:
-    """Sixteen parts of d * scale * (q - 32): low 4 bits, high 2 bits, signed scales of 8 bits, d.
+    """Sixteen groups, d * scale * (q - 32): low 4 bits, high 2 bits, 8-bit signed scales, d.
 
-    Of each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
+    For each half of the numbers, 64 bytes hold the low bits and 32 bytes the high ones.
     """
     low = nibbles(blocks[:, :128].reshape(-1, 2, 64)).reshape(-1, 2, 4, 32)
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
@@ -139,4 +138,4 @@ DECODERS: Mapping[str, Decoder] = MappingProxyType(
         **{"Q4_K": q4_k, "Q5_K": q5_k, "Q6_K": q6_k},
     }
 )
-"""The decoders of types by name."""
+"""The decoders by type name."""

@@ -1,6 +1,6 @@
-"""The element types of GGUF's tensors and metadata: their numbers in files, names and sizes.
+"""Element types of GGUF's tensors and metadata: their numbers in files, names and sizes.
 
-Types that are not decoded here have a name and a size all the same, so that their bytes are found.
+Types without a decoder have a name and a size too, so that their bytes are found.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = [
 
 
 class ElementType(NamedTuple):
-    """A type of a tensor's elements, which are stored in blocks of several."""
+    """A type of tensor elements, stored in blocks."""
 
     number: int
     name: str
     elements: int
-    """Elements of one block: 1 for plain numbers."""
+    """The number of elements per block: 1 for plain numbers."""
     nbytes: int
-    """Bytes of one block."""
+    """The number of bytes per block."""
 
 
 TYPES = tuple(
@@ -50,7 +50,7 @@ TYPES = tuple(
         *((34, "TQ1_0", 256, 54), (35, "TQ2_0", 256, 66), (39, "MXFP4", 32, 17)),
     )
 )
-"""The types of tensors whose sizes are known."""
+"""The tensor types of known size."""
 BY_NUMBER = {kind.number: kind for kind in TYPES}
 BY_NAME = {kind.name: kind for kind in TYPES}
 PLAIN = {
@@ -62,17 +62,17 @@ NUMBERS = {
     **{4: np.dtype("<u4"), 5: np.dtype("<i4"), 6: np.dtype("<f4"), 7: np.dtype("?")},
     **{10: np.dtype("<u8"), 11: np.dtype("<i8"), 12: np.dtype("<f8")},
 }
-"""The types of metadata that have a fixed size."""
+"""The dtypes of metadata types of fixed size, by their numbers in files."""
 BOOL, STRING, ARRAY = 7, 8, 9
 
 
 def type_of(number: int) -> ElementType:
-    """The element type of a number in a file; an unknown type has size 0."""
+    """The element type of a number in a file; an unknown one has size 0."""
     return BY_NUMBER.get(number) or ElementType(number, f"type {number}", 1, 0)
 
 
 def plain_dtype(name: str) -> np.dtype | None:
-    """The dtype of a type whose blocks are plain numbers; None of any other.
+    """The dtype of a type of plain numbers; None for a type of blocks.
 
     >>> plain_dtype("F16"), plain_dtype("Q8_0")
     (dtype('float16'), None)

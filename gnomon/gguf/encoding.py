@@ -1,7 +1,7 @@
-"""Numbers quantized to the blocks that decoding.py reads.
+"""Quantize numbers to the blocks that decoding.py reads.
 
-An encoder takes rows of 32 numbers of float32 and gives the bytes of a block for each, as gguf-py
-does it, bit by bit. Those of k-quants are in k_quants.py.
+An encoder takes rows of 32 float32 numbers and returns the bytes of a block for each, bitwise as
+gguf-py. k_quants.py has the encoders of k-quants.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Encoder = Callable[[np.ndarray], np.ndarray]
 
 
 AT_ONCE = 1 << 15
-"""Numbers that are encoded together: what a search needs meanwhile stays in a cache."""
+"""The number of elements encoded at once, so that temporaries stay in the cache."""
 
 
 def encoded(
     kind: ElementType, numbers: np.ndarray, importance: np.ndarray | None = None
 ) -> Iterator[np.ndarray]:
-    """The bytes of numbers as a type stores them, piece by piece.
+    """Yield the bytes of numbers in a type's encoding, piece by piece.
 
-    importance: the weight of each column's squared errors, of float32; k-quants heed it.
+    importance: the weight of each column's squared errors, in float32; only k-quants use it.
 
     Raises ArgumentError for numbers that blocks of the type cannot hold.
     """
@@ -58,12 +58,12 @@ def encoded(
 
 
 def truncated(numbers: np.ndarray, most: int) -> np.ndarray:
-    """Integers from 0 to the most, fractions cut off."""
+    """Numbers clipped to 0 ... most and truncated to integers."""
     return np.trunc(numbers).clip(0, most).astype(np.uint8)
 
 
 def around_zero(name: str, half: int, blocks: np.ndarray) -> np.ndarray:
-    """The number of largest magnitude becomes -half, and q counts from there."""
+    """Encode blocks around zero: the number of largest magnitude becomes -half."""
     place = np.abs(blocks).argmax(axis=-1, keepdims=True)
     factor = np.take_along_axis(blocks, place, axis=-1) / np.float32(-half)
     q = truncated(blocks * inverse(factor) + np.float32(half + 0.5), 2 * half - 1)
@@ -71,7 +71,7 @@ def around_zero(name: str, half: int, blocks: np.ndarray) -> np.ndarray:
 
 
 def from_least(name: str, most: int, blocks: np.ndarray) -> np.ndarray:
-    """The least number has q = 0, the largest the most."""
+    """Encode blocks from their least number, as q = 0, to the largest, as q = most."""
     least = blocks.min(axis=-1, keepdims=True)
     factor = (blocks.max(axis=-1, keepdims=True) - least) / np.float32(most)
     q = truncated((blocks - least) * inverse(factor) + np.float32(0.5), most)
@@ -80,7 +80,7 @@ def from_least(name: str, most: int, blocks: np.ndarray) -> np.ndarray:
 
 
 def q8_0(blocks: np.ndarray) -> np.ndarray:
-    """The largest magnitude becomes 127; halves are rounded away from zero."""
+    """Encode blocks as Q8_0: the largest magnitude becomes 127, ties round away from zero."""
     factor = np.abs(blocks).max(axis=-1, keepdims=True) / np.float32(127)
     scaled = blocks * inverse(factor)
     size = np.abs(scaled)
@@ -99,4 +99,4 @@ ENCODERS: Mapping[str, Encoder] = MappingProxyType(
         "Q8_0": q8_0,
     }
 )
-"""The encoders of types by name, but of those that are searched for."""
+"""The encoders by type name, except those of k-quants."""

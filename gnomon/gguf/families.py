@@ -1,6 +1,6 @@
-"""Families of models whose names and settings are known in GGUF and in Hugging Face's files.
+"""Model families that have known names and settings in both GGUF and Hugging Face's files.
 
-Tables and the functions that read them; what is done with tensors is in hugging_face.py.
+Here are tables and functions that look up in them; hugging_face.py converts tensors.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ __all__ = ["FAMILIES", "GGUFFamily", "KEYS", "family_of", "gguf_name", "hugging_
 
 
 class GGUFFamily(NamedTuple):
-    """An architecture: its name in GGUF, the model type of its config, and its differences."""
+    """An architecture's name in GGUF, its model type in configs, and its differences."""
 
     name: str
     model_type: str
     paired: bool = False
-    """Rows of q and k are ordered so that neighbours rotate together, if this is true."""
+    """Whether rows of q and k are ordered so that neighbours rotate together."""
     experts: bool = False
     biases: bool = False
-    """The family always has biases of q, k and v, and no config says so, if this is true."""
+    """Whether q, k and v always have biases, although no config says so."""
 
 
 FAMILIES = tuple(
@@ -49,7 +49,7 @@ KEYS: Mapping[str, str] = MappingProxyType(
         "expert_feed_forward_length": "moe_intermediate_size",
     }
 )
-"""Keys of an architecture and the config's fields."""
+"""GGUF's metadata keys, without the architecture, and the config's fields."""
 ENDS = MappingProxyType(
     {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 )
@@ -65,12 +65,12 @@ LAYER = MappingProxyType(
         **{f"ffn_{x}_exps": f"mlp.experts.{{}}.{x}_proj" for x in ("gate", "up", "down")},
     }
 )
-"""Parts of a layer; a pair of braces stands for the number of an expert."""
+"""Names of a layer's parts in GGUF and Hugging Face; {} is the number of an expert."""
 BACK = {theirs: own for own, theirs in (*ENDS.items(), *LAYER.items())}
 
 
 def hugging_face_name(name: str) -> str | None:
-    """Hugging Face's name of a tensor, with a pair of braces for experts; None of an unknown one.
+    """Hugging Face's name of a GGUF tensor, with {} for an expert's number; None if unknown.
 
     >>> hugging_face_name("blk.3.attn_q.bias"), hugging_face_name("blk.0.ffn_up_exps.weight")
     ('model.layers.3.self_attn.q_proj.bias', 'model.layers.0.mlp.experts.{}.up_proj.weight')
@@ -84,7 +84,7 @@ def hugging_face_name(name: str) -> str | None:
 
 
 def gguf_name(name: str) -> tuple[str, int | None] | None:
-    """GGUF's name of a tensor of Hugging Face's and its expert's number; None of an unknown one.
+    """GGUF's name of a Hugging Face tensor and its expert's number; None if unknown.
 
     >>> gguf_name("model.layers.0.mlp.experts.7.up_proj.weight"), gguf_name("lm_head.weight")
     (('blk.0.ffn_up_exps.weight', 7), ('output.weight', None))
@@ -102,6 +102,6 @@ def gguf_name(name: str) -> tuple[str, int | None] | None:
 
 
 def family_of(field: str, value: Any) -> GGUFFamily | None:
-    """The family that has a value in a field; None where none has."""
+    """The family whose field has a value, or None."""
     known = {getattr(x, field): x for x in FAMILIES}
     return known.get(value) if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""`gn.gguf.load`: a file is mapped into memory, and its tensors are read when they are used."""
+"""`gn.gguf.load`: map a GGUF file into memory, and read its tensors when they are used."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class GGUFTensor:
     path: str
     name: str
     shape: tuple[int, ...]
-    """Sizes as numpy and PyTorch order them: rows before the elements of a row."""
+    """The sizes in NumPy's order, the reverse of the file's."""
     kind: ElementType
     content: np.ndarray
-    """The tensor's bytes and all bytes after them."""
+    """The file's bytes from the tensor's start on."""
 
     def __repr__(self) -> str:
         return f"GGUFTensor({brief(self.name)}, {self.type}, {self.shape})"
 
     @property
     def type(self) -> str:
-        """The name of the elements' type, such as "Q4_K"."""
+        """The name of the element type, such as "Q4_K"."""
         return self.kind.name
 
     @property
     def nbytes(self) -> int:
-        """The bytes that it takes in the file.
+        """The number of bytes in the file.
 
-        Raises ArgumentError where the type is unknown.
+        Raises ArgumentError if the type is unknown.
         """
         if not self.kind.nbytes:
             raise ArgumentError(self.refused("is unknown"))
@@ -56,16 +56,16 @@ class GGUFTensor:
 
     @property
     def packed(self) -> np.ndarray:
-        """The tensor's bytes as the file stores them, row by row; they are read-only.
+        """The tensor's bytes as stored in the file, by row and read-only.
 
-        Raises ArgumentError where the type is unknown.
+        Raises ArgumentError if the type is unknown.
         """
         *rows, length = self.shape or (1,)
         content = self.content[: self.nbytes]
         return content.reshape(*rows, length // self.kind.elements * self.kind.nbytes)
 
     def part(self, index: int) -> GGUFTensor:
-        """The tensor at a place of the first axis: one expert of several, for example."""
+        """The tensor at an index of the first axis, such as one expert of several."""
         whole = self.packed
         if not self.shape[1:] or not 0 <= index < self.shape[0]:
             raise ArgumentError(f"gguf: tensor {brief(self.name)} has no part {index}.")
@@ -73,10 +73,10 @@ class GGUFTensor:
         return replace(self, shape=self.shape[1:], content=content)
 
     def numpy(self) -> np.ndarray:
-        """The tensor's values: plain numbers as the file stores them, blocks decoded to float32.
+        """The values as an array: plain numbers in their own dtype, blocks decoded to float32.
 
-        Plain numbers are a view that cannot be written to. Raises ArgumentError for a type that is
-        not decoded here.
+        Plain numbers are a read-only view. Raises ArgumentError for a type that is not decoded
+        here.
         """
         dtype = plain_dtype(self.type)
         if dtype is not None:
@@ -86,14 +86,14 @@ class GGUFTensor:
         return decoded(self.type, self.packed, self.shape)
 
     def dequantize(self) -> Tensor:
-        """The values as a tensor of float32.
+        """The values as a float32 tensor.
 
         Raises ArgumentError for a type that is not decoded here.
         """
         return from_array(self.numpy().astype(np.float32))
 
     def refused(self, why: str) -> str:
-        """The message about a type that cannot be read."""
+        """The error message about a type that cannot be read."""
         known = "plain numbers, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K or Q6_K"
         return (
             f"gguf: {self.path}: {self.type}, the type of tensor {brief(self.name)}, {why}. "
@@ -103,12 +103,12 @@ class GGUFTensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GGUFFile:
-    """A file that `load` opened: its metadata, and its tensors by name."""
+    """A file opened by `load`: its metadata, and its tensors by name."""
 
     path: str
     version: int
     metadata: Mapping[str, Any]
-    """Numbers and arrays of numpy's in the types of the file, bools, strings, and lists of them."""
+    """NumPy numbers and arrays in the file's types, bools, strings, and lists of them."""
     tensors: Mapping[str, GGUFTensor]
 
     def __repr__(self) -> str:
@@ -120,10 +120,10 @@ class GGUFFile:
 def load(path: str | os.PathLike[str]) -> GGUFFile:
     """Open a GGUF file of version 2 or 3.
 
-    The file is mapped into memory: tensors are read when they are used, and metadata now. A missing
-    file is Python's own OSError.
+    The file is mapped into memory: metadata is read now, tensors when they are used. A missing file
+    raises Python's OSError.
 
-    Raises ArgumentError for what is no such file, or was damaged.
+    Raises ArgumentError for a file of another kind or a damaged one.
 
     >>> import tempfile
     >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""A GGUF file's model as Hugging Face's files have it, and the reverse: configs, names, arrays."""
+"""Convert a model between GGUF and Hugging Face's files: configs, names, arrays."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ NEUTRAL: dict[str, tuple] = {
     "mlp_only_layers": ([], None),
     "pretraining_tp": (1, None),
 }
-"""Fields of configs that GGUF cannot say, and the values that they may have."""
+"""Fields of configs that have no key in GGUF, and their allowed values."""
 
 
 @dataclass(frozen=True)
 class LaterTensor:
-    """A tensor of a file whose values are decoded when they are taken."""
+    """A tensor of a file whose values are decoded on access."""
 
     tensor: GGUFTensor
     heads: int = 0
-    """The heads whose rows are in another order in the file; 0: none are."""
+    """The number of heads if rows are in another order in the file; else 0."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the tensor."""
+        """The tensor's shape."""
         return self.tensor.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of its values: blocks are decoded to float32."""
+        """The dtype of its values; blocks are decoded to float32."""
         return np.dtype(plain_dtype(self.tensor.type) or np.float32)
 
     def __getitem__(self, where: Any) -> np.ndarray:
         return self.ordered(self.tensor.numpy())[where]
 
     def ordered(self, rows: np.ndarray) -> np.ndarray:
-        """Rows of the file in the order of Hugging Face's."""
+        """The file's rows in Hugging Face's order."""
         return in_halves(rows, self.heads) if self.heads else rows
 
     def encoded(self, activations: str = "") -> Tensor | None:
-        """A matrix in the blocks of the file, decoded where it is read; None of other tensors."""
+        """A matrix that stays in the file's blocks; None for other tensors."""
         if self.tensor.type not in FORMATS or len(self.shape) != 2:
             return None
         packed = from_array(self.ordered(self.tensor.packed))
@@ -76,11 +76,11 @@ class LaterTensor:
 
 
 class DecodedTensors(Mapping[str, np.ndarray]):
-    """Tensors by Hugging Face's names, of which each is decoded when it is taken."""
+    """Tensors by Hugging Face's names, each decoded on access."""
 
     def __init__(self, later: dict[str, LaterTensor]) -> None:
         self.later = later
-        """The same, not decoded yet."""
+        """The tensors by name, not decoded yet."""
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.later[name][...]
@@ -93,13 +93,13 @@ class DecodedTensors(Mapping[str, np.ndarray]):
 
 
 def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
-    """The config and the tensors of a file's model, as Hugging Face's files have them.
+    """The config and tensors of a file's model, as in Hugging Face's files.
 
-    Known are llama, qwen2, qwen3 and qwen3moe. Plain numbers keep their type, blocks become
-    float32; each array is made when it is taken.
+    Supported are llama, qwen2, qwen3 and qwen3moe. Plain numbers keep their type, blocks become
+    float32; each array is made on access.
 
-    Raises ArgumentError for another architecture, and for keys and tensors that a config or a
-    model of it does not have.
+    Raises ArgumentError for another architecture, and for keys and tensors that have no
+    counterpart.
     """
     family = family_of("name", file.metadata.get(ARCHITECTURE))
     try:
@@ -117,7 +117,7 @@ def to_hugging_face(file: GGUFFile) -> tuple[dict[str, Any], DecodedTensors]:
 def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     """The config of a file's model."""
     start = f"{family.name}."
-    said = {k[len(start) :]: plain(k, x) for k, x in file.metadata.items() if k.startswith(start)}
+    said = {k[len(start) :]: as_json(k, x) for k, x in file.metadata.items() if k.startswith(start)}
     rotary = {k[len("rope.") :]: said.pop(k) for k in list(said) if k.startswith("rope.")}
     config = {KEYS[key]: said.pop(key) for key in list(said) if key in KEYS}
     check_counts(config, "hidden_size", "num_hidden_layers", "num_attention_heads")
@@ -148,24 +148,24 @@ def config_of(file: GGUFFile, family: GGUFFamily) -> dict[str, Any]:
     for own, field in TOKENS.items():
         if f"tokenizer.ggml.{own}_token_id" in file.metadata:
             key = f"tokenizer.ggml.{own}_token_id"
-            config[field] = plain(key, file.metadata[key])
+            config[field] = as_json(key, file.metadata[key])
     return config
 
 
 def check_counts(config: Mapping[str, Any], *fields: str) -> None:
-    """Refuse fields that are no counts."""
+    """Raise ArgumentError if a field is not a positive integer."""
     for field in fields:
         if type(config.get(field)) is not int or config[field] < 1:
             raise ArgumentError(f"{field} is {brief(config.get(field))}")
 
 
 def clipped_key(key: str) -> str:
-    """A key as a message shows it."""
+    """A key as error messages show it."""
     return brief(key)[1:-1]
 
 
-def plain(key: str, value: Any) -> int | float | str | bool:
-    """A value as JSON has it; a float of 32 bits as it is written."""
+def as_json(key: str, value: Any) -> int | float | str | bool:
+    """A value as JSON has it; a float32 becomes its shortest decimal form."""
     if isinstance(value, np.float32):
         return float(str(value))
     found = value.item() if isinstance(value, np.generic) else value
@@ -199,7 +199,7 @@ def tensors_of(
 
 
 def heads_of(family: GGUFFamily, name: str, config: Mapping[str, Any]) -> int:
-    """The heads whose rows are in another order in a file; 0 of a tensor without such."""
+    """The number of heads if a tensor's rows are in another order in the file; else 0."""
     part = name.rpartition(".")[0].rpartition(".")[2]
     if not family.paired or part not in ("attn_q", "attn_k"):
         return 0
@@ -212,12 +212,12 @@ def heads_of(family: GGUFFamily, name: str, config: Mapping[str, Any]) -> int:
 def from_hugging_face(
     config: Mapping[str, Any], tensors: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """GGUF's tensors and metadata for a model of Hugging Face's files, to be given to `save`.
+    """Convert a Hugging Face model to GGUF's tensors and metadata, for `save`.
 
-    Vectors and routers become float32, as llama.cpp wants them; experts become one tensor. Keys of
-    the tokenizer are not among the metadata.
+    Vectors and routers become float32, as llama.cpp requires; experts are stacked. The tokenizer's
+    keys are not included.
 
-    Raises ArgumentError for another model type, and for what the format cannot say.
+    Raises ArgumentError for another model type, and for settings that have no key.
     """
     try:
         family = family_of("model_type", config.get("model_type"))
@@ -232,7 +232,7 @@ def from_hugging_face(
 
 
 def metadata_for(family: GGUFFamily, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a config."""
+    """GGUF's metadata for a config."""
     shares = {"norm_topk_prob": (True,), "routed_scaling_factor": (1, None)}
     neutral = NEUTRAL | shares if family.experts else NEUTRAL
     for field, values in neutral.items():
@@ -252,12 +252,12 @@ def metadata_for(family: GGUFFamily, config: Mapping[str, Any]) -> dict[str, Any
 
 
 def head_size(config: Mapping[str, Any]) -> int:
-    """The size of a head."""
+    """The width of an attention head."""
     return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
 
 
 def rotation_in(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A config's rope_parameters, under today's names or the former ones."""
+    """A config's rope_parameters, from the current or older fields."""
     if config.get("rope_parameters"):
         return dict(config["rope_parameters"])
     scaling = dict(config.get("rope_scaling") or {})
@@ -269,7 +269,7 @@ def rotation_in(config: Mapping[str, Any]) -> dict[str, Any]:
 def tensors_for(
     family: GGUFFamily, config: Mapping[str, Any], tensors: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Tensors by GGUF's names, in GGUF's order of rows."""
+    """Tensors by GGUF's names, with rows in GGUF's order."""
     found: dict[str, Any] = {}
     experts: dict[str, dict[int, np.ndarray]] = {}
     for theirs, value in tensors.items():
@@ -287,7 +287,7 @@ def tensors_for(
         if heads and value.shape[0] % (2 * heads):
             raise ArgumentError(f"tensor {brief(theirs)} has shape {tuple(value.shape)}")
         wide = len(value.shape) == 1 or name.endswith(ROUTER)
-        make = partial(arranged, value, heads, wide)
+        make = partial(gguf_array, value, heads, wide)
         later = isinstance(value, LaterArray)
         dtype = np.dtype(np.float32) if wide else value.dtype
         found[name] = LaterArray(value.shape, dtype, make) if later else make()
@@ -304,12 +304,12 @@ def tensors_for(
     return found
 
 
-def arranged(value: Any, heads: int, wide: bool) -> np.ndarray:
-    """The numbers of a tensor in GGUF's order of rows, as float32 if they shall be wide."""
+def gguf_array(value: Any, heads: int, wide: bool) -> np.ndarray:
+    """A tensor's array with rows in GGUF's order, converted to float32 if `wide`."""
     array = in_pairs(array_of_value(value), heads) if heads else array_of_value(value)
     return array.astype(np.float32) if wide else array
 
 
 def stacked(values: list[Any]) -> np.ndarray:
-    """The numbers of experts as one array."""
+    """Stack the arrays of all experts."""
     return np.stack([array_of_value(x) for x in values])

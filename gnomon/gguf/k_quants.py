@@ -1,8 +1,8 @@
-"""Numbers quantized to k-quants: blocks of 256 in parts, whose scales are quantized themselves.
+"""Quantize numbers to k-quants: blocks of 256 in groups, whose scales are quantized too.
 
-Scales are searched for: of several candidates, and of the one that fits the best of them, each part
-takes the one with the smallest sum of weighted squared errors. Arrays have a part in each column:
-sums go over rows, in an order that depends on nothing else.
+Scales are searched for: each group takes, of several candidates and the best fit to the best of
+them, the one with the smallest sum of weighted squared errors. Arrays have a group per column: sums
+go over rows, in a fixed order.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ __all__ = ["SEARCHES"]
 
 Search = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 OFFSETS = tuple(np.linspace(-2, 1, 11, dtype=np.float32))
-"""Trial scales of parts with minima: their range is divided by the largest q plus each."""
+"""Candidate scales with minima: the range is divided by the largest q plus each of these."""
 STEPS = tuple(np.linspace(-32, -28, 13, dtype=np.float32))
-"""Trial scales of parts around zero: the q of the number with the largest magnitude."""
+"""Candidate scales around zero: the q of the number of largest magnitude."""
 
 
 @dataclass(frozen=True)
 class FittedParts:
-    """Numbers to quantize, a part in each column, and the weights of their squared errors."""
+    """Numbers to quantize, a group per column, and the weights of their squared errors."""
 
     numbers: np.ndarray
     weights: np.ndarray | None
-    """The weights of squared errors; None: all are 1."""
+    """The weights of squared errors; None means 1."""
 
     @classmethod
     def of(cls, blocks: np.ndarray, weights: np.ndarray | None, size: int) -> FittedParts:
-        """The parts of blocks; weights are divided by the largest of a part, or 1 if all are 0."""
+        """Make groups of blocks, with each group's weights scaled to at most 1; all 0 become 1."""
         numbers = np.ascontiguousarray(blocks.reshape(-1, size).T)
         if weights is None:
             return cls(numbers, None)
@@ -49,19 +49,19 @@ class FittedParts:
 
     @property
     def total(self) -> np.ndarray | np.float32:
-        """The sum of a part's weights."""
+        """The sum of weights of each group."""
         return np.float32(len(self.numbers)) if self.weights is None else summed(self.weights)
 
 
 @dataclass
 class Best:
-    """A search's best values: those with the smallest error so far, in each column."""
+    """The values with the smallest error so far, in each column."""
 
     error: np.ndarray
     values: tuple[np.ndarray, ...]
 
     def offer(self, error: np.ndarray, *values: np.ndarray) -> None:
-        """Replace the best values by others where the others' error is smaller."""
+        """Replace the values in columns where the new error is smaller."""
         better = error < self.error
         self.error = np.where(better, error, self.error)
         pairs = zip(values, self.values, strict=True)
@@ -69,7 +69,7 @@ class Best:
 
 
 def summed(rows: np.ndarray) -> np.ndarray:
-    """The sum of 2^n rows, halved again and again: the first half plus the second."""
+    """The sum of 2^n rows, by adding the second half to the first repeatedly."""
     while len(rows) > 1:
         half = len(rows) // 2
         rows = rows[:half] + rows[half:]
@@ -77,19 +77,19 @@ def summed(rows: np.ndarray) -> np.ndarray:
 
 
 def rounded(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
-    """Numbers as the nearest integers of a range, in their place."""
+    """Round numbers in place and clip them to a range."""
     return np.clip(np.rint(numbers, out=numbers), least, most, out=numbers)
 
 
 def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """The scales and minima that fit parts best, as scale * q + minimum with minimum <= 0."""
+    """The best scales and minima of groups, as scale * q + minimum with minimum <= 0."""
     numbers, total, moments = parts.numbers, parts.total, parts.weighted(parts.numbers)
     least, sum_x = np.minimum(numbers.min(axis=0), 0), summed(moments)
     span = numbers.max(axis=0) - least
     best = Best(np.full_like(span, np.inf), (span / np.float32(most), least))
 
     def offer(factor: np.ndarray, minimum: np.ndarray) -> None:
-        """Offer the scale and the minimum with which the q of others fit best."""
+        """Offer the best-fitting scale and minimum for the q of another scale and minimum."""
         q = rounded((numbers - minimum) * factor, 0, most)
         weighted = parts.weighted(q)
         sum_q, sum_qq, sum_qx = summed(weighted), summed(weighted * q), summed(moments * q)
@@ -107,14 +107,14 @@ def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def around_zero(parts: FittedParts) -> np.ndarray:
-    """The scales that fit parts best, as scale * q with q from -32 to 31."""
+    """The best scales of groups, as scale * q with q from -32 to 31."""
     numbers, moments = parts.numbers, parts.weighted(parts.numbers)
     least, largest = numbers.min(axis=0), numbers.max(axis=0)
     top = np.where(-least >= largest, least, largest)
     best = Best(np.full_like(top, np.inf), (top / np.float32(-32),))
 
     def offer(factor: np.ndarray) -> None:
-        """Offer the scale with which the q of another fit best."""
+        """Offer the best-fitting scale for the q of another scale."""
         q = rounded(numbers * factor, -32, 31)
         sum_qx = summed(moments * q)
         scale = sum_qx * inverse(summed(parts.weighted(q) * q))
@@ -129,7 +129,7 @@ def around_zero(parts: FittedParts) -> np.ndarray:
 def multiples(
     name: str, numbers: np.ndarray, units: np.ndarray, least: int, most: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Quantize scales or minima: the units' bytes, integer multiples of them, and their values."""
+    """Quantize numbers to multiples of units: the units' bytes, the integers, the values."""
     content = half_bytes(name, units)
     half = content.view("<f2").astype(np.float32)
     q = rounded(numbers * inverse(half), least, most)
@@ -137,7 +137,7 @@ def multiples(
 
 
 def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Encode blocks of eight parts with minima: Q4_K, and Q5_K with fifth bits."""
+    """Encode blocks of eight groups with minima, as Q4_K or Q5_K."""
     parts = FittedParts.of(blocks, weights, 32)
     scales, minima = with_minima(parts, most)
     scales = scales.reshape(-1, 8)
@@ -158,7 +158,7 @@ def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | 
 
 
 def q6_k(blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Encode blocks as Q6_K: sixteen parts with a scale each and no minimum."""
+    """Encode blocks as Q6_K: sixteen groups with scales and no minima."""
     parts = FittedParts.of(blocks, weights, 16)
     scales = around_zero(parts).reshape(-1, 16)
     place = np.abs(scales).argmax(axis=-1, keepdims=True)
@@ -179,4 +179,4 @@ SEARCHES: Mapping[str, Search] = MappingProxyType(
         "Q6_K": q6_k,
     }
 )
-"""Name of a type -> its encoder, given blocks and the weights of numbers."""
+"""The encoders of k-quants by type name, given blocks and weights."""

@@ -1,7 +1,7 @@
-"""The parts of a GGUF file that come before its tensors: a header, metadata, descriptions.
+"""Read the head of a GGUF file: header, metadata, descriptions of tensors.
 
-A file is not trusted: each length is compared with the bytes that are there before anything is
-made of it. Whatever is wrong is a ValueError, which `load` turns into an error that names the file.
+A file is not trusted: each length is compared with the remaining bytes before it is used. Every
+fault is a ValueError, which `load` turns into an error that names the file.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ __all__ = [
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
-"""The versions that are read; both have one layout."""
+"""The supported versions, which have one layout."""
 ALIGNMENT_KEY, ALIGNMENT = "general.alignment", 32
-"""The key of the number of which tensors' places are multiples, and what it is without the key."""
+"""The key of the tensors' alignment, and the alignment without it."""
 MOST_AXES = 4
 DEEPEST = 8
-"""Levels of arrays within arrays."""
+"""The maximum nesting of arrays."""
 LEAST_KEY, LEAST_TENSOR, LEAST_ARRAY = 8 + 4 + 1, 8 + 4 + 4 + 8, 4 + 8
-"""Bytes that a key, a tensor's description and an array inside another take at least."""
+"""The least bytes of a key with its value, of a tensor's description, and of a nested array."""
 LARGEST = 1 << 60
-"""Elements that the axes other than empty ones may have: more, and no array has such a shape."""
+"""The maximum product of a tensor's sizes, not counting zeros."""
 U32, U64 = struct.Struct("<I"), struct.Struct("<Q")
 
 
 class TensorEntry(NamedTuple):
-    """A tensor's description: where it begins is counted from the first tensor's place."""
+    """A tensor's description; its offset counts from the start of the tensors' data."""
 
     name: str
     shape: tuple[int, ...]
@@ -53,28 +53,28 @@ class TensorEntry(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The tensor's size in bytes, 0 where the type's size is unknown."""
+        """The tensor's size in bytes, 0 if the type is unknown."""
         return prod(self.shape) // self.kind.elements * self.kind.nbytes
 
 
 class Header(NamedTuple):
-    """Everything that a file says before its tensors."""
+    """The contents of a file before its tensors."""
 
     version: int
     metadata: dict[str, Any]
     entries: list[TensorEntry]
     start: int
-    """The byte from which tensors' places are counted."""
+    """The byte at which the tensors' data begins."""
 
 
 class Cursor:
-    """Reads numbers and strings one after another, never past the end."""
+    """Reads numbers and strings one after another, with bounds checks."""
 
     def __init__(self, content: Any) -> None:
         self.content, self.size, self.place = content, len(content), 0
 
     def take(self, count: int) -> int:
-        """The place of the next bytes, which are passed."""
+        """Advance by some bytes and return the position before them."""
         if count > self.size - self.place:
             raise ValueError(
                 f"{count:,} bytes should follow at byte {self.place:,}, and "
@@ -85,28 +85,28 @@ class Cursor:
         return place
 
     def u32(self) -> int:
-        """The next number of 32 bits."""
+        """Read a 32-bit unsigned integer."""
         return U32.unpack_from(self.content, self.take(4))[0]
 
     def u64(self) -> int:
-        """The next number of 64 bits."""
+        """Read a 64-bit unsigned integer."""
         return U64.unpack_from(self.content, self.take(8))[0]
 
     def count(self, least: int, things: str) -> int:
-        """Read a count of things of at least `least` bytes each, and check that they fit."""
+        """Read a count of items and check that these, of at least `least` bytes each, fit."""
         count = self.u64()
         if count * least > self.size - self.place:
             raise ValueError(f"it cannot hold {count:,} {things}")
         return count
 
     def text(self) -> str:
-        """The next string."""
+        """Read a string."""
         length = self.u64()
         place = self.take(length)
         return str(self.content[place : place + length], "utf-8")
 
     def value(self, kind: int, depth: int = 0) -> Any:
-        """The next value: a number of numpy's, a bool, a string, or an array of such."""
+        """Read a value: a NumPy number, a bool, a string, or an array of them."""
         if kind in NUMBERS:
             found = self.numbers(NUMBERS[kind], 1)[0]
             return bool(found) if kind == BOOL else found
@@ -128,7 +128,7 @@ class Cursor:
         return [self.value(ARRAY, depth + 1) for _ in range(count)]
 
     def numbers(self, dtype: np.dtype, count: int) -> np.ndarray:
-        """The next numbers, as the file stores them."""
+        """Read numbers of a dtype."""
         place = self.take(count * dtype.itemsize)
         if dtype.kind == "b":
             found = np.frombuffer(self.content, np.uint8, count, place)
@@ -138,7 +138,7 @@ class Cursor:
 
 
 def read_header(content: Any) -> Header:
-    """The header of a file's bytes; all that it says fits them."""
+    """Read and validate the header of a file's bytes."""
     cursor = Cursor(content)
     if content[: len(MAGIC)] != MAGIC:
         raise ValueError(f"it begins with {bytes(content[: len(MAGIC)])!r}, not {MAGIC!r}")
@@ -163,7 +163,7 @@ def read_header(content: Any) -> Header:
 
 
 def read_entry(cursor: Cursor) -> TensorEntry:
-    """The description of the next tensor."""
+    """Read the description of the next tensor."""
     name, axes = cursor.text(), cursor.u32()
     if axes > MOST_AXES:
         raise ValueError(f"tensor {brief(name)} has {axes:,} axes, and {MOST_AXES} are the most")
@@ -180,7 +180,7 @@ def read_entry(cursor: Cursor) -> TensorEntry:
 
 
 def alignment_of(metadata: dict[str, Any]) -> int:
-    """The number of which tensors' places are multiples."""
+    """The alignment of tensors in the file, in bytes."""
     found = metadata.get(ALIGNMENT_KEY, np.uint32(ALIGNMENT))
     if not isinstance(found, np.uint32) or found.bit_count() != 1:
         raise ValueError(f"{ALIGNMENT_KEY} is {brief(found)}, and no power of two of 32 bits")

@@ -1,4 +1,4 @@
-"""Rotary positions as GGUF and Hugging Face's configs have them, and the order of their rows."""
+"""Convert rotary settings, and the order of rows, between GGUF and Hugging Face."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gnomon.errors import ArgumentError, brief, clipped
 __all__ = ["FACTORS", "in_halves", "in_pairs", "llama3_factors", "rotation_keys", "rotation_of"]
 
 FACTORS = "rope_freqs.weight"
-"""The tensor of the numbers by which Llama 3 divides its frequencies."""
+"""The tensor of Llama 3's divisors of rotary frequencies."""
 LLAMA3 = {
     "low_freq_factor": 1.0,
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 8192,
 }
-"""Factors of all models of Llama 3, which GGUF does not store."""
+"""Rotary scaling settings of all Llama 3 models, which GGUF does not store."""
 SCALED = {
     "scaling.factor": "factor",
     "scaling.original_context_length": "original_max_position_embeddings",
@@ -26,7 +26,7 @@ SCALED = {
 
 
 def in_pairs(rows: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of a projection, of which halves of a head rotate together, so that neighbours do.
+    """Reorder rows of each head from rotary pairs (i, i + k/2) to pairs (2i, 2i + 1).
 
     >>> in_pairs(np.arange(4), 1).tolist(), in_halves(in_pairs(np.arange(4), 1), 1).tolist()
     ([0, 2, 1, 3], [0, 1, 2, 3])
@@ -36,13 +36,13 @@ def in_pairs(rows: np.ndarray, heads: int) -> np.ndarray:
 
 
 def in_halves(rows: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of rotary pairs (2i, 2i + 1) as pairs (i, i + k/2): the reverse of `in_pairs`."""
+    """Reorder rows of each head from rotary pairs (2i, 2i + 1) to pairs (i, i + k/2)."""
     parted = rows.reshape(heads, -1, 2, *rows.shape[1:])
     return parted.swapaxes(1, 2).reshape(rows.shape)
 
 
 def llama3_factors(rotation: Mapping[str, Any], size: int) -> np.ndarray:
-    """The numbers by which Llama 3 divides the frequencies of a head of a size."""
+    """The divisors of rotary frequencies that Llama 3 uses, for a head's size."""
     low, high = rotation["low_freq_factor"], rotation["high_freq_factor"]
     frequencies = float(rotation["rope_theta"]) ** -(np.arange(0, size, 2) / size)
     periods = rotation["original_max_position_embeddings"] * frequencies / (2 * np.pi)
@@ -52,9 +52,9 @@ def llama3_factors(rotation: Mapping[str, Any], size: int) -> np.ndarray:
 
 
 def rotation_of(said: Mapping[str, Any], factors: np.ndarray | None, size: int) -> dict[str, Any]:
-    """A config's rope_parameters from GGUF's keys and Llama 3's factors, for heads of a size.
+    """A config's rope_parameters from GGUF's keys and Llama 3's factors.
 
-    Raises ArgumentError for other factors and unknown ways to scale.
+    Raises ArgumentError for other factors and unknown kinds of scaling.
     """
     rest = dict(said)
     theta, kind = rest.pop("freq_base", 10000.0), rest.pop("scaling.type", "none")
@@ -78,9 +78,9 @@ def rotation_of(said: Mapping[str, Any], factors: np.ndarray | None, size: int) 
 
 
 def rotation_keys(rotation: Mapping[str, Any]) -> dict[str, Any]:
-    """GGUF's keys for a config's rope_parameters; those of Llama 3 are a tensor.
+    """GGUF's keys for a config's rope_parameters; those of llama3 are in a tensor.
 
-    Raises ArgumentError for ways to scale that the format has no keys for.
+    Raises ArgumentError for kinds of scaling without keys.
     """
     kind, rest = rotation.get("rope_type", "default"), dict(rotation)
     keys: dict[str, Any] = {"freq_base": np.float32(rest.pop("rope_theta", 10000.0))}

@@ -1,8 +1,7 @@
-"""`gn.gguf.tokenizer`: the tokenizer of a file's metadata, built with the `tokenizers` library.
+"""`gn.gguf.tokenizer`: build a file's tokenizer with the `tokenizers` library.
 
-Known are the byte-level BPE of GPT-2's kind and the BPE of SentencePiece that Llama began with.
-The library is given tokens and merges that fit each other, and patterns that are written here:
-nothing in a file is run.
+Supported are byte-level BPE, as GPT-2's, and SentencePiece's BPE, as Llama's. The library gets
+validated tokens and merges, and patterns that are written here: nothing in a file is run.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ __all__ = ["CONTROL", "DEFINED", "PATTERNS", "START", "WHOLE", "byte_level", "to
 
 START = "tokenizer.ggml."
 UNKNOWN, CONTROL, DEFINED = 2, 3, 4
-"""Types of tokens; others are learned."""
+"""Types of tokens; all others are normal."""
 LONGEST = 512
-"""Characters of a token: SentencePiece's are cut in two at every place."""
+"""The maximum characters of a token: SentencePiece's are split at every position."""
 SPACE = "\u2581"
 WORDS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -35,18 +34,18 @@ PATTERNS: Mapping[str, str | None] = MappingProxyType(
         "llama-bpe": rf"{WORDS}\p{{N}}{{1,3}}{REST}",
     }
 )
-"""The patterns by which byte-level BPE parts a text into words, by their names in files."""
+"""Patterns by which byte-level BPE splits a text into words, by their names in files."""
 WHOLE = "llama-bpe"
-"""The way to part a text where words that are tokens are not merged, and a first token is added."""
+"""The pre-tokenizer that leaves words that are tokens whole, and implies a first token."""
 
 
 def tokenizer(file: GGUFFile) -> Tokenizer:
-    """The tokenizer that a file's metadata describes, as the `tokenizers` library has it.
+    """Build the tokenizer that a file's metadata describes.
 
     Encoding adds the first and last tokens that the file asks for, and none with
     add_special_tokens=False.
 
-    Raises ArgumentError for a kind that is not known, and for tokens that do not fit each other.
+    Raises ArgumentError for an unsupported kind, and for inconsistent tokens.
     """
     said = {k[len(START) :]: x for k, x in file.metadata.items() if k.startswith(START)}
     try:
@@ -62,8 +61,8 @@ def tokenizer(file: GGUFFile) -> Tokenizer:
         raise ArgumentError(f"gguf.tokenizer: {file.path}: {refused}.") from refused
 
 
-def strings(said: Mapping[str, Any], key: str) -> list[str]:
-    """A list of strings that the file must have."""
+def strings_of(said: Mapping[str, Any], key: str) -> list[str]:
+    """A required list of strings from the metadata."""
     found = said.get(key)
     if not isinstance(found, list) or not all(isinstance(x, str) for x in found):
         raise ArgumentError(f"{START}{key} is {brief(found)}, and no list of strings")
@@ -71,15 +70,15 @@ def strings(said: Mapping[str, Any], key: str) -> list[str]:
 
 
 def numbers(said: Mapping[str, Any], key: str, kind: str, count: int) -> np.ndarray:
-    """Numbers of a kind of dtypes, one for each token, that the file must have."""
+    """A required array from the metadata, with one number of a dtype kind per token."""
     found = said.get(key)
     if not isinstance(found, np.ndarray) or found.dtype.kind not in kind or len(found) != count:
         raise ArgumentError(f"{START}{key} has no number for each of {count} tokens")
     return found
 
 
-def flag(said: Mapping[str, Any], key: str, default: bool) -> bool:
-    """A bool of the file's metadata, or the default."""
+def bool_of(said: Mapping[str, Any], key: str, default: bool) -> bool:
+    """A bool from the metadata, or the default."""
     found = said.get(key, default)
     if not isinstance(found, bool):
         raise ArgumentError(f"{START}{key} is {brief(found)}, and no bool")
@@ -88,7 +87,7 @@ def flag(said: Mapping[str, Any], key: str, default: bool) -> bool:
 
 def tokens_of(said: Mapping[str, Any]) -> list[str]:
     """The tokens in the order of their ids."""
-    tokens = strings(said, "tokens")
+    tokens = strings_of(said, "tokens")
     if not all(tokens) or len(set(tokens)) != len(tokens):
         raise ArgumentError(f"{START}tokens holds a token twice, or an empty one")
     longest = max(map(len, tokens), default=0)
@@ -98,20 +97,20 @@ def tokens_of(said: Mapping[str, Any]) -> list[str]:
 
 
 def types_of(said: Mapping[str, Any]) -> np.ndarray:
-    """The types of tokens; all are learned where the file does not say it."""
+    """The types of tokens; all are normal if the file has none."""
     count = len(said["tokens"])
     return numbers(said, "token_type", "iu", count) if "token_type" in said else np.ones(count, int)
 
 
 def byte_level(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
-    """A byte-level BPE with the merges of the file."""
+    """Build a byte-level BPE tokenizer with the file's merges."""
     parted = said.get("pre", "default")
     if not isinstance(parted, str) or parted not in PATTERNS:
         raise ArgumentError(
             f"{START}pre is {brief(parted)}, and known are {', '.join(sorted(PATTERNS))}"
         )
     ids = {token: k for k, token in enumerate(tokens)}
-    pairs = [tuple(merge.split(" ")) for merge in strings(said, "merges")]
+    pairs = [tuple(merge.split(" ")) for merge in strings_of(said, "merges")]
     for pair in pairs:
         if len(pair) != 2 or not {*pair, "".join(pair)} <= ids.keys():
             raise ArgumentError(f"{START}merges holds {brief(' '.join(pair))}, no pair of tokens")
@@ -129,7 +128,7 @@ def byte_level(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
 
 
 def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarray) -> Tokenizer:
-    """SentencePiece's BPE: of two neighbours, those are merged first whose token scores highest."""
+    """Build a SentencePiece BPE, which merges the pair whose token has the highest score first."""
     if "precompiled_charsmap" in said:
         raise ArgumentError(f"{START}precompiled_charsmap is not read here")
     scores = numbers(said, "scores", "f", len(tokens))
@@ -144,7 +143,7 @@ def sentence_pieces(said: Mapping[str, Any], tokens: list[str], types: np.ndarra
     unknown = np.flatnonzero(types == UNKNOWN)
     name = tokens[unknown[0]] if unknown.size else None
     made = Tokenizer(models.BPE(ids, pairs, unk_token=name, fuse_unk=True, byte_fallback=True))
-    first = flag(said, "add_space_prefix", True)
+    first = bool_of(said, "add_space_prefix", True)
     replaced = normalizers.Replace(" ", SPACE)
     made.normalizer = (
         normalizers.Sequence([normalizers.Prepend(SPACE), replaced]) if first else replaced
@@ -162,9 +161,9 @@ def add_tokens(made: Tokenizer, tokens: list[str], types: np.ndarray) -> None:
 
 
 def add_ends(made: Tokenizer, said: Mapping[str, Any], tokens: list[str]) -> None:
-    """Add the first and last token that the file's settings ask for."""
+    """Make the tokenizer add the first and last tokens that the file asks for."""
     usual = {"bos": said["model"] == "llama" or said.get("pre") == WHOLE, "eos": False}
-    asked = {x: flag(said, f"add_{x}_token", default) for x, default in usual.items()}
+    asked = {x: bool_of(said, f"add_{x}_token", default) for x, default in usual.items()}
     ids = {x: said.get(f"{x}_token_id") for x, wanted in asked.items() if wanted}
     for x, number in ids.items():
         if not isinstance(number, np.integer) or not 0 <= number < len(tokens):

@@ -1,6 +1,6 @@
-"""A tokenizer as the keys of a file that tokenization.py reads: byte-level BPE alone.
+"""Convert a byte-level BPE tokenizer to the metadata that tokenization.py reads.
 
-A tokenizer is written only if the one that is read from its keys parts and joins texts as it does.
+A tokenizer is written only if the one read from its keys splits and joins texts equally.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ __all__ = ["tokenizer_keys"]
 
 LEARNED, UNUSED = 1, 5
 BPE = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback")
-"""Settings of BPE that have no key."""
+"""Settings of BPE that have no key and must be off."""
 AROUND = ("lstrip", "rstrip", "single_word")
-"""Settings of tokens that take characters around them, or look at these."""
+"""Settings of tokens that affect adjacent characters and must be off."""
 
 
 def tokenizer_keys(
     made: Tokenizer, special: Mapping[str, str], config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The keys of a file for a tokenizer of the `tokenizers` library.
+    """A file's metadata for a tokenizer of the `tokenizers` library.
 
-    special: special tokens by the names that templates use. config: a model's, with the number of
-    its tokens and the numbers of special ones. Numbers that no token has are filled up.
+    special: special tokens by the names that templates use. config: the model's, with its number of
+    tokens and the ids of special ones. Ids without a token are filled.
 
-    Raises ArgumentError for what a file cannot say, or tokenization.py does not read.
+    Raises ArgumentError for a tokenizer that has no such form, or that tokenization.py does not
+    read.
     """
     described = json.loads(made.to_str())
     model, vocab_size = described["model"], config.get("vocab_size", 0)
@@ -64,7 +65,7 @@ def tokenizer_keys(
 
 
 def pattern_of(described: Mapping[str, Any]) -> str:
-    """The name in GGUF of the pre-tokenizer that a tokenizer.json describes."""
+    """GGUF's name of the pre-tokenizer in a tokenizer.json."""
     for name in PATTERNS:
         plain = json.loads(byte_level({"pre": name, "merges": []}, []).to_str())
         alike = all(
@@ -81,7 +82,7 @@ def pattern_of(described: Mapping[str, Any]) -> str:
 
 
 def without_offsets(stage: Any) -> Any:
-    """A stage of a tokenizer without settings that change no token.
+    """A stage of a tokenizer without settings that affect only offsets.
 
     >>> without_offsets({"type": "ByteLevel", "trim_offsets": True, "use_regex": False})
     {'type': 'ByteLevel', 'use_regex': False}
@@ -96,7 +97,7 @@ def without_offsets(stage: Any) -> Any:
 def special_ids(
     ids: Mapping[str, int], special: Mapping[str, str], config: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The numbers of special tokens; a second last token is the one of a message."""
+    """The keys of special tokens' ids; a second eos token becomes the end of a message."""
     found: dict[str, Any] = {}
     for own, name in SPECIAL.items():
         said = config.get(f"{name}_id")
@@ -110,7 +111,7 @@ def special_ids(
 
 
 def added_ends(described: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str, Any]:
-    """The first and last tokens that a tokenizer adds to a text."""
+    """The keys of the first and last tokens that a tokenizer adds to a text."""
     found: dict[str, Any] = {}
     for stage in stages(described["post_processor"]):
         if stage["type"] == "ByteLevel":
@@ -128,7 +129,7 @@ def added_ends(described: Mapping[str, Any], ids: Mapping[str, int]) -> dict[str
 
 
 def stages(stage: Any) -> Iterator[Mapping[str, Any]]:
-    """A stage, or those that it is made of."""
+    """Yield a stage, or the stages of a sequence."""
     if stage is not None and stage["type"] == "Sequence":
         for part in stage["processors"]:
             yield from stages(part)

@@ -1,4 +1,4 @@
-"""`gn.gguf.save`: a file of version 3, written aside and renamed when it is whole."""
+"""`gn.gguf.save`: write a file of version 3, under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["LaterArray", "array_of_value", "save"]
 VERSION = 3
 KINDS = {dtype: kind for kind, dtype in NUMBERS.items()}
 SMALLER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
-"""Types for rows that are no blocks of 256; F16 is for those that are no blocks of 32 either."""
+"""Types for rows that blocks of 256 do not divide; F16 is used if 32 does not either."""
 
 
 @dataclass(frozen=True)
 class LaterArray:
-    """An array that is made when it is written."""
+    """An array whose values are made when it is written."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -48,14 +48,14 @@ class LaterArray:
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """A tensor to write, whose type and shape are known before its values."""
+    """A tensor to write, with its type and shape known before its values."""
 
     name: str
     value: Any
     shape: tuple[int, ...]
     kind: ElementType
     importance: np.ndarray | None = None
-    """The weights of columns."""
+    """The weights of columns; None means equal ones."""
 
     @property
     def nbytes(self) -> int:
@@ -63,7 +63,7 @@ class PlannedTensor:
         return prod(self.shape) // self.kind.elements * self.kind.nbytes
 
     def pieces(self) -> Iterator[bytes]:
-        """The tensor's bytes."""
+        """Yield the tensor's bytes in the file."""
         value = self.value
         if isinstance(value, GGUFTensor) and value.kind == self.kind:
             yield value.packed.tobytes()
@@ -88,15 +88,14 @@ def save(
 ) -> None:
     """Write tensors and metadata to a GGUF file, which appears whole or not at all.
 
-    tensors: tensors of ours, numpy's arrays, or tensors of another file, which are copied packed.
-    metadata: a number of numpy's is written in its own type, an int as one of 32 bits where it fits
-    and a float as float32, in lists too.
-    types: types of tensors by name, "Q8_0" for example; others are written as they are. A tensor
-    whose rows are no blocks of a k-quant becomes Q5_0, Q5_1, Q8_0 or F16, which a warning says.
-    importance: a weight for each column of tensors by name, such as the mean square of what the
-    column is multiplied by; k-quants have the least sum of squared errors so weighted.
+    tensors: tensors, NumPy arrays, or tensors of another file, which are copied packed. metadata: a
+    NumPy number is written in its own type, an int in 32 bits if it fits and a float as float32, in
+    lists too. types: element types of tensors by name, such as "Q8_0"; other tensors keep theirs. A
+    tensor whose rows do not divide into a k-quant's blocks becomes Q5_0, Q5_1, Q8_0 or F16, with a
+    warning. importance: weights of columns of tensors by name, such as the mean square of the
+    inputs that a column multiplies; k-quants minimize the squared errors with these weights.
 
-    Raises ArgumentError for what the format cannot hold.
+    Raises ArgumentError for values that the format cannot hold.
 
     >>> import tempfile
     >>> import gnomon as gn
@@ -120,13 +119,13 @@ def save(
             )
     asked, weights = map(types.get, tensors), map(importance.get, tensors)
     planned = list(map(planned_tensor, tensors, tensors.values(), asked, weights))
-    keys = [text(key) + typed_value(key, value) for key, value in given.items()]
+    keys = [pack_text(key) + typed_value(key, value) for key, value in given.items()]
     alignment = alignment_for(given)
-    publish(Path(path), parts(planned, keys, alignment))
+    publish(Path(path), file_pieces(planned, keys, alignment))
 
 
 def planned_tensor(name: str, value: Any, type: str | None, importance: Any) -> PlannedTensor:
-    """A tensor with the type that was asked for, or its own."""
+    """Plan to write a tensor in the requested type, or in its own."""
     if not isinstance(value, GGUFTensor | LaterArray | Tensor | np.ndarray):
         raise ArgumentError(
             f"gguf.save: {brief(name)} is {clipped(value.__class__.__name__)}. Give a tensor or an "
@@ -146,7 +145,7 @@ def planned_tensor(name: str, value: Any, type: str | None, importance: Any) -> 
 
 
 def smaller_blocks(name: str, shape: tuple[int, ...], kind: ElementType) -> ElementType:
-    """The type that is taken in place of one whose blocks do not make up rows."""
+    """Replace a type whose blocks do not divide the rows, with a warning."""
     if kind.name not in SMALLER:
         raise ArgumentError(
             f"gguf.save: tensor {brief(name)} of shape {shape} has rows that are no blocks of "
@@ -163,7 +162,7 @@ def smaller_blocks(name: str, shape: tuple[int, ...], kind: ElementType) -> Elem
 
 
 def column_weights(name: str, columns: int, importance: Any) -> np.ndarray:
-    """The weights of a tensor's columns; the largest is 1."""
+    """The weights of a tensor's columns, scaled so that the largest is 1."""
     found = np.asarray(importance, np.float64)
     if found.shape != (columns,) or not np.isfinite(found).all() or (found < 0).any():
         raise ArgumentError(
@@ -174,7 +173,7 @@ def column_weights(name: str, columns: int, importance: Any) -> np.ndarray:
 
 
 def own_kind(name: str, value: Any, type: str | None) -> ElementType:
-    """The type of a tensor in the file."""
+    """The element type of a tensor in the file."""
     if type is not None:
         kind = BY_NAME.get(type.upper())
         if kind is None or not is_written(value, kind):
@@ -196,7 +195,7 @@ def own_kind(name: str, value: Any, type: str | None) -> ElementType:
 
 
 def is_written(value: Any, kind: ElementType) -> bool:
-    """Whether a tensor can be written as a type: integers take no fractions."""
+    """Whether a tensor can be written as a type; integer types need integers."""
     if isinstance(value, GGUFTensor) and value.kind == kind:
         return True
     dtype = plain_dtype(kind.name)
@@ -207,26 +206,26 @@ def is_written(value: Any, kind: ElementType) -> bool:
 
 
 def array_of_value(value: Tensor | np.ndarray | LaterArray) -> np.ndarray:
-    """The numbers of a tensor or an array."""
+    """The NumPy array of a tensor or an array."""
     if isinstance(value, LaterArray):
         return value.make()
     return value if isinstance(value, np.ndarray) else value.numpy(force=True)
 
 
 def alignment_for(metadata: Mapping[str, Any]) -> int:
-    """The number of which tensors' places shall be multiples."""
+    """The alignment of tensors in the file to write."""
     try:
         return alignment_of({k: number_of(x) for k, x in metadata.items() if k == ALIGNMENT_KEY})
     except ValueError as wrong:
         raise ArgumentError(f"gguf.save: {wrong}. Leave it out.") from wrong
 
 
-def parts(planned: list[PlannedTensor], keys: list[bytes], alignment: int) -> Iterator[bytes]:
-    """The bytes of the whole file, in order."""
+def file_pieces(planned: list[PlannedTensor], keys: list[bytes], alignment: int) -> Iterator[bytes]:
+    """Yield the bytes of the whole file, in order."""
     head = [MAGIC, struct.pack("<IQQ", VERSION, len(planned), len(keys)), *keys]
     offset = 0
     for x in planned:
-        head += [text(x.name), struct.pack(f"<I{len(x.shape)}Q", len(x.shape), *x.shape[::-1])]
+        head += [pack_text(x.name), struct.pack(f"<I{len(x.shape)}Q", len(x.shape), *x.shape[::-1])]
         head += [struct.pack("<IQ", x.kind.number, offset)]
         offset += x.nbytes + -x.nbytes % alignment
     whole = b"".join(head)
@@ -239,8 +238,8 @@ def parts(planned: list[PlannedTensor], keys: list[bytes], alignment: int) -> It
 # metadata
 
 
-def text(said: str) -> bytes:
-    """A string behind its length."""
+def pack_text(said: str) -> bytes:
+    """The bytes of a string: its length, then UTF-8."""
     try:
         content = said.encode("utf-8")
     except (UnicodeError, AttributeError) as wrong:
@@ -249,7 +248,7 @@ def text(said: str) -> bytes:
 
 
 def number_of(value: Any) -> Any:
-    """A number of Python's as one of numpy's that has a type in the format."""
+    """Convert a Python number to a NumPy number of a type that the format has."""
     if isinstance(value, bool):
         return np.bool_(value)
     if isinstance(value, int):
@@ -264,9 +263,9 @@ def number_of(value: Any) -> Any:
 
 
 def typed_value(key: str, value: Any) -> bytes:
-    """A value behind the number of its type."""
+    """The bytes of a metadata value: the number of its type, then the value."""
     try:
-        kind, content = valued(value)
+        kind, content = pack_value(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as wrong:
         if isinstance(wrong, ArgumentError):
             raise
@@ -277,39 +276,39 @@ def typed_value(key: str, value: Any) -> bytes:
     return struct.pack("<I", kind) + content
 
 
-def valued(value: Any) -> tuple[int, bytes]:
-    """The number of a value's type, and its bytes."""
+def pack_value(value: Any) -> tuple[int, bytes]:
+    """The number of a value's type, and the value's bytes."""
     if isinstance(value, str):
-        return STRING, text(value)
+        return STRING, pack_text(value)
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return ARRAY, struct.pack("<IQ", KINDS[little(value.dtype)], value.size) + value.tobytes()
     if isinstance(value, list | tuple):
-        return ARRAY, listed(list(value))
+        return ARRAY, pack_list(list(value))
     if not isinstance(value, int | float | np.generic):
         raise TypeError(f"no value of metadata is {type(value)}")
     found = np.asarray(number_of(value))
     return KINDS[little(found.dtype)], found.tobytes()
 
 
-def listed(values: list[Any]) -> bytes:
-    """The bytes of a list of strings, of arrays, or of numbers: integers of 32 bits if they fit."""
+def pack_list(values: list[Any]) -> bytes:
+    """The bytes of a list of strings, lists or numbers; integers take 32 bits if they fit."""
     kinds = {type(x) for x in values}
     if kinds <= {str}:
-        return struct.pack("<IQ", STRING, len(values)) + b"".join(map(text, values))
+        return struct.pack("<IQ", STRING, len(values)) + b"".join(map(pack_text, values))
     if kinds <= {list, tuple, np.ndarray}:
-        return struct.pack("<IQ", ARRAY, len(values)) + b"".join(valued(x)[1] for x in values)
+        return struct.pack("<IQ", ARRAY, len(values)) + b"".join(pack_value(x)[1] for x in values)
     if kinds == {bool}:
-        return valued(np.array(values, np.bool_))[1]
+        return pack_value(np.array(values, np.bool_))[1]
     if kinds == {int}:
         narrow = np.iinfo(np.int32).min <= min(values) and max(values) <= np.iinfo(np.int32).max
-        return valued(np.array(values, np.int32 if narrow else np.int64))[1]
+        return pack_value(np.array(values, np.int32 if narrow else np.int64))[1]
     if kinds <= {int, float}:
-        return valued(np.array(values, np.float32))[1]
+        return pack_value(np.array(values, np.float32))[1]
     raise TypeError("a list is of several kinds")
 
 
 def little(dtype: np.dtype) -> np.dtype:
-    """A dtype that metadata has."""
+    """Return a dtype that metadata supports, or raise TypeError."""
     if dtype not in KINDS:
         raise TypeError(f"no value of metadata is {dtype}")
     return dtype

@@ -1,4 +1,4 @@
-"""An encoder of BERT's kind: every token sees all others, and a text is the mean of its tokens.
+"""BERT encoders: every token attends to all others; a text's vector is the mean over its tokens.
 
 Each layer is normalized after it is added. Names are those of Hugging Face's files.
 
@@ -23,7 +23,7 @@ __all__ = ["BertConfig", "BertModel", "Encoded", "mean_pooled"]
 
 @dataclass(frozen=True, kw_only=True)
 class BertConfig(PretrainedConfig):
-    """The sizes of an encoder."""
+    """The configuration of a BERT encoder."""
 
     model_type: Literal["bert"] = "bert"
     vocab_size: Size = 30_522
@@ -46,26 +46,26 @@ class BertConfig(PretrainedConfig):
 
     @property
     def problem(self) -> tuple[str, str] | None:
-        """The field that does not fit the others and why, or None."""
+        """The first field that does not fit the others and its allowed values, or None."""
         if self.hidden_size % self.num_attention_heads:
             return "num_attention_heads", f"a divisor of hidden_size ({self.hidden_size})"
         return None
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json but the one that ties a head, which an encoder has not."""
+        """The fields of a config.json without `tie_word_embeddings`: an encoder has no head."""
         return {k: v for k, v in found.items() if k != "tie_word_embeddings"}
 
     @staticmethod
     def in_files(tensors: Mapping[str, Any]) -> dict[str, Any]:
-        """Tensors unchanged, since files use the model's names."""
+        """The tensors under unchanged names, since files use the model's names."""
         return dict(tensors)
 
     @staticmethod
     def from_files(
         arrays: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]
     ) -> dict[str, Any]:
-        """Arrays under the model's names, without those of a head that guesses words."""
+        """The arrays under the model's names, without those of the masked language model's head."""
         inner = {
             name.removeprefix("bert."): x
             for name, x in arrays.items()
@@ -78,16 +78,16 @@ class BertConfig(PretrainedConfig):
 
 
 class Encoded(NamedTuple):
-    """An encoder's results."""
+    """The hidden states that a BERT model returns."""
 
     last_hidden_state: gn.Tensor
-    """The state of every token, (b, t, d)."""
+    """The last layer's state of every token, (b, t, d)."""
     pooler_output: gn.Tensor
-    """The first token's state after one more layer, (b, d)."""
+    """The first token's last state after a linear layer and tanh, (b, d)."""
 
 
 class BertLayer(nn.Module):
-    """Attention to all tokens, then an MLP, each added and then normalized."""
+    """A post-norm transformer layer: attention to all tokens, then an MLP."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -95,12 +95,12 @@ class BertLayer(nn.Module):
         self.heads, self.activation = config.num_attention_heads, ACTIVATIONS[config.hidden_act]
         self.dropout = config.attention_probs_dropout_prob
         inward = nn.ModuleDict({name: nn.Linear(d, d) for name in ("query", "key", "value")})
-        self.attention = nn.ModuleDict({"self": inward, "output": back(d, config)})
+        self.attention = nn.ModuleDict({"self": inward, "output": output_projection(d, config)})
         self.intermediate = nn.ModuleDict({"dense": nn.Linear(d, inner)})
-        self.output = back(inner, config)
+        self.output = output_projection(inner, config)
 
     def forward(self, x_btd: gn.Tensor, seen: gn.Tensor | None) -> gn.Tensor:
-        """One layer over a whole text."""
+        """Return the layer's outputs (b, t, d); `seen` is a mask of the tokens to attend to."""
         b, t, d = x_btd.shape
         q, k, v = (
             layer(x_btd).reshape(b, t, self.heads, -1).transpose(1, 2)
@@ -109,13 +109,13 @@ class BertLayer(nn.Module):
         dropout = self.dropout if self.training else 0.0
         y_bhtk = F.scaled_dot_product_attention(q, k, v, seen, dropout)
         joined = y_bhtk.transpose(1, 2).reshape(b, t, d)
-        x_btd = added(self.attention["output"], joined, x_btd)
+        x_btd = project_and_add(self.attention["output"], joined, x_btd)
         inner = self.activation(self.intermediate["dense"](x_btd))
-        return added(self.output, inner, x_btd)
+        return project_and_add(self.output, inner, x_btd)
 
 
-def back(inputs: int, config: BertConfig) -> nn.ModuleDict:
-    """A matrix back into the stream, and the norm of what it is added to."""
+def output_projection(inputs: int, config: BertConfig) -> nn.ModuleDict:
+    """Make an output projection with the dropout and LayerNorm that follow it."""
     return nn.ModuleDict(
         {
             "dense": nn.Linear(inputs, config.hidden_size),
@@ -125,13 +125,13 @@ def back(inputs: int, config: BertConfig) -> nn.ModuleDict:
     )
 
 
-def added(layers: nn.ModuleDict, y: gn.Tensor, x: gn.Tensor) -> gn.Tensor:
-    """The result of a matrix back into the stream, added and normalized."""
+def project_and_add(layers: nn.ModuleDict, y: gn.Tensor, x: gn.Tensor) -> gn.Tensor:
+    """Project y, apply dropout, add x and normalize."""
     return layers["LayerNorm"](layers["dropout"](layers["dense"](y)) + x)
 
 
 class BertModel(PretrainedModel):
-    """Texts as vectors, one for each token."""
+    """A BERT encoder, which returns one vector per token."""
 
     config: BertConfig
 
@@ -168,7 +168,7 @@ class BertModel(PretrainedModel):
 
 
 def mean_pooled(states_btd: gn.Tensor, attention_mask_bt: gn.Tensor) -> gn.Tensor:
-    """The mean of each text's tokens, (b, d), without those whose mask is 0.
+    """The mean hidden state of each text's tokens, (b, d); tokens whose mask is 0 do not count.
 
     >>> mean_pooled(gn.tensor([[[2.0], [4.0], [9.0]]]), gn.tensor([[1, 1, 0]])).tolist()
     [[3.0]]

@@ -1,6 +1,6 @@
-"""The contents of a folder beside its model: tokenizer, generation, numbers of marks.
+"""A model folder's other contents, such as the tokenizer and the generation config.
 
-It is read with a model and written with it, unchanged.
+A model reads them with its weights and writes them again unchanged.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ FILES = (
     *("chat_template.jinja", "chat_template.json"),
 )
 OURS = frozenset({"dtype", "torch_dtype", "model_type"})
-"""Fields that say nothing of a model's results and that a writer knows better."""
+"""Fields without effect on a model's results that are written anew and not copied."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Fields of config.json that say nothing of what a model computes, and files by name."""
+    """A model folder's other files, and fields of config.json without effect on results."""
 
     fields: Mapping[str, object] = field(default_factory=dict)
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def carried_from(folder: Path, config: Mapping[str, object]) -> Carried:
-    """The contents of a folder beside its model."""
+    """Read the files beside a model and the fields of config that do not affect its results."""
     fields = {k: v for k, v in config.items() if k in SAYS_NOTHING - OURS}
     there = [name for name in FILES if (folder / name).is_file()]
     return Carried(fields, {name: read(folder / name, LARGEST_TEXT) for name in there})

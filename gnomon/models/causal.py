@@ -1,4 +1,4 @@
-"""The part that every decoder has: losses, a trained objective, one more token with a cache.
+"""The base class of all decoders: losses, training objective, and steps with a KV cache.
 
 Layers, and what flows between them, belong to each model (decoder.py, qwen3_moe.py).
 
@@ -23,35 +23,35 @@ from gnomon.utils.checkpoint import checkpoint
 __all__ = ["Cache", "CausalLM", "token_losses"]
 
 Cache = list[tuple[gn.Tensor, gn.Tensor]]
-"""Per layer the keys and the values, (b, g, longest, k), of every position so far."""
+"""The KV cache: per layer the keys and values, each (b, g, longest, k)."""
 
 
 class CausalLM(GeneratesTokens, PretrainedModel):
-    """A model of the next token; `model` holds embedding, layers and norm."""
+    """A causal language model; `model` holds its embedding, layers and final norm."""
 
     config: DecoderConfig
     model: nn.Module
     recomputes = False
-    """The backward pass recomputes each layer from its inputs if this is true."""
+    """Whether the backward pass recomputes each layer from its inputs to save memory."""
 
     lm_head: nn.Linear | None
-    """The layer that scores tokens; None if the embedding does."""
+    """The output layer, or None if the embedding's weight is used instead."""
 
     @property
     def head(self) -> gn.Tensor:
-        """The matrix (v, d) that scores tokens."""
+        """The weight (v, d) that maps hidden states to logits."""
         return (self.lm_head or self.model.embed_tokens).weight
 
     @abstractmethod
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
-        """Scores (b, t, v) of the token that follows each position."""
+        """Return logits (b, t, v) of the token that follows each position."""
 
     @abstractmethod
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
         """The training loss over rows, its `losses`, and the values that `settle` needs."""
 
     def through(self, layer: nn.Module, *inputs: Any) -> Any:
-        """The results of a layer."""
+        """Call a layer, with activation checkpointing if `recomputes` is true."""
         return checkpoint(layer, *inputs) if self.recomputes else layer(*inputs)
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
@@ -65,7 +65,7 @@ class CausalLM(GeneratesTokens, PretrainedModel):
         """Choose whether tokens are sent to experts; a model without experts does nothing."""
 
     def losses(self, window_bt: gn.Tensor) -> gn.Tensor:
-        """Minus the log probability, in nats, of every token of each window but its first."""
+        """The cross-entropy, in nats, of every token of each row but its first."""
         return token_losses(self(window_bt[:, :-1]), window_bt)
 
     @property
@@ -92,11 +92,11 @@ class CausalLM(GeneratesTokens, PretrainedModel):
         cache: Cache,
         last_b: gn.Tensor | None = None,
     ) -> gn.Tensor:
-        """Scores (b, v) of what follows after more tokens of each row; the cache takes them in.
+        """Append tokens to each row's KV cache and return logits (b, v) of the token after them.
 
-        start_b: the position of each row's first token. last_b: the place of each row's last token
-        among them, if tokens after it fill the row up: those are seen by nobody, as long as the
-        next ones are put in their place.
+        start_b: the position of each row's first new token. last_b: the index of each row's last
+        real token in tokens_bt, if rows are padded on the right; the padding's cache entries are
+        overwritten by the next call at those positions.
 
         Positions are a tensor and the cache is written in place, so that one compiled program
         serves every position.
@@ -111,7 +111,7 @@ class CausalLM(GeneratesTokens, PretrainedModel):
 
 
 def token_losses(scores_btv: gn.Tensor, window_bt: gn.Tensor) -> gn.Tensor:
-    """Minus the log probability of every token of each window but its first, (b, t)."""
+    """The cross-entropy, in nats, of every token of each window but its first, (b, t)."""
     b, t, v = scores_btv.shape
     targets = window_bt[:, 1:].reshape(b * t)
     scores = scores_btv.reshape(b * t, v)

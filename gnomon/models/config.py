@@ -1,7 +1,7 @@
-"""The sizes of decoders, under Hugging Face's names.
+"""Configurations of models, with the field names of Hugging Face's config.json.
 
-Which models there are, and config.json, is registry.py's business; sizes of a model with experts
-are in qwen3_moe_config.py. How a run is trained is not here: gnomon/train/config.py.
+registry.py finds the class of a model type, qwen3_moe_config.py has models with experts, and
+gnomon/train/config.py the settings of training.
 """
 
 from __future__ import annotations
@@ -44,77 +44,79 @@ SLIDING = "sliding_attention"
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedConfig(ABC):
-    """The fields of a config.json, and the names that its model's tensors have in files."""
+    """A model's configuration as in config.json, and the names of the model's tensors in files."""
 
     described: ClassVar[Mapping[str, object]] = {}
-    """The entries of config.json that identify a family, beside its fields."""
+    """Further entries of config.json that identify a model family, such as `architectures`."""
     may_lack: ClassVar[frozenset[str]] = frozenset()
-    """Fields that config.json need not have."""
+    """Fields that config.json may omit."""
     in_files: ClassVar[Callable[..., dict[str, Any]]] = staticmethod(by_expert)
-    """Parameters by name -> tensors by the names that files have."""
+    """Map parameters by name to the tensors that files hold, under their names there."""
     from_files: ClassVar[Callable[..., dict[str, Any]]] = staticmethod(stacked)
-    """Tensors of files, and shapes of parameters by name -> arrays by parameters' names."""
+    """Map the tensors of files, given the parameters' shapes, to arrays by parameter name."""
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map the fields of a config.json to the names of this class's fields."""
         return found
 
     def written_fields(self) -> dict[str, object]:
-        """The fields as config.json has them."""
+        """The fields to write to config.json."""
         return asdict(self)
 
     @property
     @abstractmethod
     def problem(self) -> tuple[str, str] | None:
-        """The field that does not fit the others and why, or None."""
+        """The first field that does not fit the others and its allowed values, or None."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig(PretrainedConfig):
-    """The sizes and parts that every decoder has; `model_type` says which one it is.
+    """The configuration fields that every decoder has.
 
-    A field is what config.json may choose, a class variable what a family has fixed.
+    Fields come from config.json; class variables are fixed by the family.
     """
 
     vocab_size: Annotated[int, Meta(ge=257, le=1 << 24)] = 4096
-    """Tokens: 256 bytes, the end mark, and what the tokenizer merges."""
+    """The number of tokens, at least 256 bytes and the end mark."""
     hidden_size: Size = 256
     num_hidden_layers: Annotated[int, Meta(ge=1, le=1024)] = 4
     num_attention_heads: Size = 4
     num_key_value_heads: Size = 2
     head_dim: Annotated[int, Meta(ge=2, le=1 << 16, multiple_of=2)] = 64
     max_position_embeddings: Size = 512
-    """The longest context."""
+    """The longest context, in tokens."""
     rope_theta: Positive = 10_000.0
     rms_norm_eps: Positive = 1e-6
     tie_word_embeddings: bool = True
-    """The embedding is the head too."""
+    """Whether the output head is the embedding's weight."""
     hidden_act: ActivationName = "silu"
     attention_bias: bool = False
     attention_dropout: Probability = 0.0
     rope_scaling: RopeScaling | None = None
-    """The scaling of rotary angles beyond the context that a model was first trained on."""
+    """The scaling of rotary angles to extend the context; None means no scaling."""
     sliding_window: Size | None = None
-    """The number of positions, itself included, that each one sees in a layer with a window."""
+    """The number of positions, its own included, that a token attends to in sliding-window
+    layers.
+    """
     layer_types: tuple[Literal["full_attention", "sliding_attention"], ...] | None = None
-    """The kind of attention of each layer, full or a window; empty: all are full."""
+    """The kind of attention of each layer; None means full attention in all."""
 
     query_key_norm: ClassVar[bool] = True
-    """Every query and key is normalized by head."""
+    """Whether queries and keys are normalized per head."""
     gated: ClassVar[bool] = True
-    """The MLP is gated by a second product."""
+    """Whether the MLP is gated, as SwiGLU is."""
     mlp_bias: ClassVar[bool] = False
     learned_positions: ClassVar[bool] = False
-    """Positions are a table that is added to the embedding, and nothing is rotated."""
+    """Whether positions are learned embeddings instead of rotary ones."""
     norms: ClassVar[Literal["rms", "layer", "offset"]] = "rms"
-    """The kind of norms: RMSNorm, LayerNorm, or RMSNorm with weights around 0."""
+    """The kind of norms: RMSNorm, LayerNorm, or RMSNorm whose weights are offsets from 1."""
     norms_after: ClassVar[bool] = False
-    """Results of attention and MLP are normalized too, before they are added."""
+    """Whether the outputs of attention and MLP are normalized as well as their inputs."""
     resid_pdrop: ClassVar[float] = 0.0
-    """The dropout of the results of attention and MLP."""
+    """The dropout probability of attention's and the MLP's outputs."""
     embd_pdrop: ClassVar[float] = 0.0
-    """The dropout of the embedding."""
+    """The dropout probability of the embeddings."""
     may_lack: ClassVar[frozenset[str]] = frozenset(
         {"hidden_act", "attention_bias", "attention_dropout", "rope_scaling"}
         | {"sliding_window", "layer_types"}
@@ -122,11 +124,11 @@ class DecoderConfig(PretrainedConfig):
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map the fields of a config.json to the names of this class's fields."""
         return windows(gathered_rope(found))
 
     def written_fields(self) -> dict[str, object]:
-        """The fields as config.json has them: today's names, and yesterday's beside them."""
+        """The fields to write to config.json, rotary ones under both current and older names."""
         fields = asdict(self)
         scaling = {k: v for k, v in (fields["rope_scaling"] or {}).items() if v is not None}
         rope = {"rope_type": "default", **scaling, "rope_theta": self.rope_theta}
@@ -135,58 +137,58 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def projection_biases(self) -> tuple[bool, bool]:
-        """Whether queries, keys and values have a bias, and whether the output projection has."""
+        """Whether the query, key and value projections have biases, and whether the output has."""
         return self.attention_bias, self.attention_bias
 
     @property
     def attention_scale(self) -> float | None:
-        """The factor of attention's scores; None: one over the root of a head's width."""
+        """The factor of attention's scores; None means 1 / sqrt(head_dim)."""
         return None
 
     @property
     def embedding_scale(self) -> float | None:
-        """The factor of the embedding, where there is one."""
+        """The factor of the token embeddings; None means 1."""
         return None
 
     @property
     def local_theta(self) -> float | None:
-        """The base of rotary angles in layers with a window, where it is another one."""
+        """The rotary base of sliding-window layers; None means `rope_theta`."""
         return None
 
     def window(self, layer: int) -> int | None:
-        """The number of positions that each one sees in a layer; None: all."""
+        """The number of positions that each token attends to in a layer; None means all."""
         slides = self.layer_types is not None and self.layer_types[layer] == SLIDING
         return self.sliding_window if slides else None
 
     @property
     @abstractmethod
     def multiplied(self) -> int:
-        """Weights of a layer's MLP by which one token is multiplied."""
+        """The number of a layer's MLP weights that one token uses."""
 
     @property
     @abstractmethod
     def held(self) -> int:
-        """Weights of a layer's MLP, multiplied by or not."""
+        """The number of a layer's MLP parameters, used by each token or not."""
 
     @property
     def heads_of_scores(self) -> int:
-        """Matrices of the vocabulary's size: one, or an embedding and a head."""
+        """The number of (vocab_size, hidden_size) matrices: 1 with tied embeddings, else 2."""
         return 1 if self.tie_word_embeddings else 2
 
     @property
     @abstractmethod
     def inner_size(self) -> int:
-        """The size of the axis inside of an MLP that a plan may split."""
+        """The MLP's inner size, which tensor parallelism may split."""
 
     @property
     def attention_parameters(self) -> int:
-        """Weights of a layer's attention, without its norms."""
+        """The number of weights in a layer's attention, without norms and biases."""
         heads = self.num_attention_heads * 2 + self.num_key_value_heads * 2
         return self.hidden_size * heads * self.head_dim
 
     @property
     def matrix_parameters(self) -> int:
-        """Weights that every token is multiplied by; a tied embedding counts once, as the head.
+        """The number of matrix weights that each token uses, the output head included.
 
         >>> Qwen3Config(num_hidden_layers=1).matrix_parameters - 4096 * 256
         737280
@@ -196,7 +198,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def parameters(self) -> int:
-        """All weights: matrices, and the vectors of norms and biases."""
+        """The number of all parameters."""
         layer = self.attention_parameters + self.held + self.vectors
         tables = self.heads_of_scores * self.vocab_size
         tables += self.max_position_embeddings * self.learned_positions
@@ -205,7 +207,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def vectors(self) -> int:
-        """Weights of a layer's norms, and of attention's biases."""
+        """The number of parameters in a layer's norms and attention biases."""
         inward, outward = self.projection_biases
         heads = self.num_attention_heads + 2 * self.num_key_value_heads
         wide = (2 + 2 * self.norms_after) * (1 + (self.norms == "layer"))
@@ -214,7 +216,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     def heads_problem(self) -> tuple[str, str] | None:
-        """A field of heads or layers that does not fit the others, and the allowed values."""
+        """The first field of heads or layers that does not fit and its allowed values, or None."""
         heads, shared = self.num_attention_heads, self.num_key_value_heads
         if heads % shared:
             return "num_key_value_heads", f"a divisor of num_attention_heads ({heads})"
@@ -228,35 +230,35 @@ class DecoderConfig(PretrainedConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class DenseConfig(DecoderConfig):
-    """The sizes of a dense decoder."""
+    """The configuration of a dense decoder."""
 
     intermediate_size: Size = 704
 
     @property
     def multiplied(self) -> int:
-        """Weights of a layer's MLP: gate if it has one, up, down."""
+        """The number of a layer's MLP weights, all of which each token uses."""
         return (2 + self.gated) * self.hidden_size * self.intermediate_size
 
     @property
     def held(self) -> int:
-        """Parameters of a layer's MLP: all weights, since each token uses all, and biases."""
+        """The number of a layer's MLP parameters, biases included."""
         inner = (1 + self.gated) * self.intermediate_size
         return self.multiplied + (inner + self.hidden_size) * self.mlp_bias
 
     @property
     def inner_size(self) -> int:
-        """The size of the axis inside of an MLP that a plan may split."""
+        """The MLP's inner size, which tensor parallelism may split."""
         return self.intermediate_size
 
     @property
     def problem(self) -> tuple[str, str] | None:
-        """The field that does not fit the others and why, or None."""
+        """The first field that does not fit the others and its allowed values, or None."""
         return self.heads_problem
 
 
 @dataclass(frozen=True, kw_only=True)
 class Qwen3Config(DenseConfig):
-    """The sizes of a dense decoder with Qwen3's parts."""
+    """The configuration of a dense Qwen3 decoder."""
 
     model_type: Literal["qwen3"] = "qwen3"
 
@@ -264,12 +266,12 @@ class Qwen3Config(DenseConfig):
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map the fields of a config.json to the names of this class's fields."""
         return windows(gathered_rope({"use_sliding_window": False} | found), first=28)
 
 
 def flops_per_token(config: DecoderConfig, context: int) -> int:
-    """Multiplications and additions that training spends on one token, forward and backward.
+    """The floating-point operations of training on one token, forward and backward.
 
     Attention is counted causally: a token attends to half of the context on average.
     """
@@ -278,9 +280,9 @@ def flops_per_token(config: DecoderConfig, context: int) -> int:
 
 
 def refuse_too_large(config: DecoderConfig, copies: int = 1) -> None:
-    """Stop before a model is made that cannot fit: copies of its weights, and its rotary tables.
+    """Raise ConfigError if copies of a model and its rotary tables exceed the memory limit.
 
-    Training holds four: weights, gradients, two averages.
+    copies: how often the weights are held. Training holds four: weights, gradients, two averages.
     """
     if default_device() is META:
         return

@@ -1,4 +1,4 @@
-"""Fields of a config.json: names of today and of yesterday, and what no model here can be.
+"""Map old and new field names of config.json to one form, and refuse unsupported fields.
 
 A field that says nothing of what a model computes is left; one that no model here has must be at
 its neutral value, or it is refused by name.
@@ -22,7 +22,7 @@ SAYS_NOTHING = frozenset(
     | {"summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type"}
     | {"summary_use_proj", "n_ctx"}
 )
-"""Fields of other programs, of text, of training from scratch, and of heads that classify."""
+"""Fields of config.json that do not affect a model's results."""
 NEUTRAL: Mapping[str, object] = {
     "decoder_sparse_step": 1,
     "mlp_only_layers": [],
@@ -34,14 +34,14 @@ NEUTRAL: Mapping[str, object] = {
     "scale_attn_weights": True,
     "tie_encoder_decoder": False,
 }
-"""The one value of a field that no model here has another one of."""
+"""Fields that must have the given value, since no model here implements another."""
 EMPTY = (None, False, 0, "", [], {})
-"""The values of any other field with which a model can be as if it were not there."""
+"""Values with which an unknown field counts as absent."""
 ROPES = ("default", "linear", "llama3", "yarn")
 
 
 def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) -> None:
-    """Stop at a field that no model of a type has, and that is not neutral."""
+    """Raise ConfigError at an unknown field of config.json unless its value has no effect."""
     for name in sorted({*found} - {*known} - SAYS_NOTHING):
         value = found[name]
         if name in NEUTRAL and value != NEUTRAL[name]:
@@ -56,9 +56,9 @@ def refuse_other(found: Mapping[str, object], known: Iterable[str], named: str) 
 
 
 def gathered_rope(found: dict[str, object]) -> dict[str, object]:
-    """Fields with rotary positions as `rope_theta` and `rope_scaling`.
+    """Replace a config's rotary fields, old or new, by `rope_theta` and `rope_scaling`.
 
-    Today's files have both in `rope_parameters`.
+    Current files have both in `rope_parameters`.
 
     >>> gathered_rope({"rope_parameters": {"rope_theta": 1e6, "rope_type": "default"}})
     {'rope_theta': 1000000.0, 'rope_scaling': None}
@@ -83,7 +83,7 @@ def gathered_rope(found: dict[str, object]) -> dict[str, object]:
 
 
 def scaling_of(kind: object, entries: dict[str, object], longest: object) -> dict | None:
-    """A stretching of angles, of which all fields are known to rotary.py."""
+    """The `rope_scaling` entries of a kind of scaling, or None for "default"."""
     names = {"factor", "attention_factor", "original_max_position_embeddings"}
     names |= {"low_freq_factor", "high_freq_factor", "beta_fast", "beta_slow"}
     dotted = {f"rope_parameters.{k}": v for k, v in entries.items() if k not in names}
@@ -96,9 +96,9 @@ def scaling_of(kind: object, entries: dict[str, object], longest: object) -> dic
 
 
 def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
-    """Fields with the window of each layer as `sliding_window` and `layer_types` alone.
+    """Replace a config's window fields by `sliding_window` and `layer_types`.
 
-    first: the layer from which on layers have a window, where `layer_types` does not say.
+    first: the first layer with a window, if neither `layer_types` nor `max_window_layers` is given.
 
     >>> windows({"sliding_window": 8, "num_hidden_layers": 2}, 1)["layer_types"]
     ['full_attention', 'sliding_attention']
@@ -117,12 +117,12 @@ def windows(found: dict[str, object], first: object = 0) -> dict[str, object]:
 
 
 def are_full(kinds: list) -> bool:
-    """Whether no layer has a window."""
+    """Whether all layers have full attention."""
     return all(kind == "full_attention" for kind in kinds)
 
 
 def refuse_windows(kinds: object) -> None:
-    """Stop at layers with a window of no size."""
+    """Raise ConfigError if a layer has a window although `sliding_window` is not given."""
     if isinstance(kinds, list) and not are_full(kinds):
         raise ConfigError(
             f"config.json: layer_types must be full_attention without a sliding_window: got "

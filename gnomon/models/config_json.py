@@ -1,4 +1,4 @@
-"""Config.json: a model's fields, and what other programs want to read there."""
+"""Read and write config.json."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Converted = TypeVar("Converted", bound=PretrainedConfig)
 
 
 def to_hugging_face(config: PretrainedConfig, dtype: str = "float32") -> dict[str, object]:
-    """The contents of config.json."""
+    """The entries of config.json for a model's config."""
     return {
         "bos_token_id": 0,
         "eos_token_id": 0,
@@ -32,7 +32,7 @@ def to_hugging_face(config: PretrainedConfig, dtype: str = "float32") -> dict[st
 
 
 def converted(found: Mapping[str, object], kind: type[Converted]) -> Converted:
-    """A config of a kind out of a config.json; what it cannot be is refused by name."""
+    """Convert the entries of a config.json to a config of a kind, or raise ConfigError."""
     entries = kind.read_fields(dict(found))
     names = [field.name for field in fields(kind)]
     refuse_other(entries, names, str(found.get("model_type")))

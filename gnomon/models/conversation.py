@@ -1,4 +1,4 @@
-"""A conversation with a model: messages in turn, each answer as it is written."""
+"""A conversation with a model, whose answers are written piece by piece."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Answer", "Conversation"]
 
 
 class Conversation:
-    """Messages of a user and a model. What the model has read of them is not read anew.
+    """A chat between a user and a model that reads only new tokens at each message.
 
-    plain: each message is a text that the model continues, without a template.
+    plain: messages are texts that the model continues, without a chat template.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class Conversation:
         self.cached: CachedRows = model.passes.rows()
 
     def say(self, text: str) -> Iterator[str]:
-        """Say something; pieces of the answer as they are written.
+        """Send a message and yield the pieces of the model's answer as they are generated.
 
-        Raises what `generate` raises, and then nothing was said.
+        Raises what `generate` raises; then the message is not part of the conversation.
         """
         messages = [*self.messages, {"role": "user", "content": text}]
         ids = self.texts.ids(text) if self.plain else self.texts.chat_ids(messages)
@@ -43,7 +43,7 @@ class Conversation:
     def pass_and_record(
         self, messages: list[dict[str, Any]], pieces: Iterator[str]
     ) -> Iterator[str]:
-        """Pass the pieces on, and record them as a message, also if the answer is interrupted."""
+        """Yield the pieces, then append the joined answer to the messages, even if interrupted."""
         written: list[str] = []
         try:
             for piece in pieces:
@@ -54,9 +54,9 @@ class Conversation:
 
 
 class Answer:
-    """The text that follows some tokens, at most to the end of the model's context.
+    """The text that a model generates after some tokens, up to the end of its context.
 
-    options: of `generate`, and its seed. Raises what `generate` raises.
+    options: those of `generate`, seed included. Raises what `generate` raises.
     """
 
     def __init__(

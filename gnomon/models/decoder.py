@@ -1,9 +1,9 @@
-"""A decoder whose parts follow from its config, under Hugging Face's parameter names.
+"""Decoders whose parts follow from their config, under Hugging Face's parameter names.
 
 Qwen3's parts: RMSNorm before attention and before the gated MLP, rotary positions, fewer key heads
-than query heads, a norm on every query and key, one matrix for embedding and head. Other families
-are in families.py, sizes in config.py, first weights in initialization.py, generation with a cache
-in generation.py.
+than query heads, a norm on every query and key, tied embeddings. Other families are in families.py,
+configurations in config.py, initial weights in initialization.py, generation with a cache in
+generation.py.
 
 Letters: b batch, t tokens, d width, h query heads, g key heads, k width of a head, v vocabulary.
 """
@@ -45,7 +45,7 @@ AXES = {
 }
 """Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
 Rotary = tuple[gn.Tensor, gn.Tensor]
-"""Cosines and sines of positions; of a layer that rotates nothing, None in its place."""
+"""The cosines and sines of rotary positions."""
 ACTIVATIONS: Mapping[str, Callable[[gn.Tensor], gn.Tensor]] = MappingProxyType(
     {
         "silu": F.silu,
@@ -54,24 +54,24 @@ ACTIVATIONS: Mapping[str, Callable[[gn.Tensor], gn.Tensor]] = MappingProxyType(
         **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), partial(F.gelu, approximate="tanh")),
     }
 )
-"""The functions that config.json calls `hidden_act`."""
+"""Activation functions by their name in `hidden_act`."""
 
 
 class OffsetRMSNorm(nn.RMSNorm):
-    """RMSNorm whose factors are its weights and 1."""
+    """RMSNorm that multiplies by 1 + weight, as Gemma's does."""
 
     def forward(self, x: gn.Tensor) -> gn.Tensor:
-        """Divide each row by the root of the mean of its squares, computed in float32."""
+        """Divide by the root mean square, in float32, and multiply by 1 + weight."""
         factors = 1 + self.weight.float()
         return F.rms_norm(x.float(), self.normalized_shape, factors, self.eps).to(x.dtype)
 
 
 NORMS = MappingProxyType({"rms": nn.RMSNorm, "layer": nn.LayerNorm, "offset": OffsetRMSNorm})
-"""The norms that a config may name."""
+"""Norm classes by the config's name for them."""
 
 
 class Attention(nn.Module):
-    """Causal self-attention with grouped keys, over all earlier positions or a sliding window."""
+    """Causal self-attention with grouped queries, over all earlier positions or a window."""
 
     def __init__(self, config: DecoderConfig, layer: int) -> None:
         super().__init__()
@@ -93,9 +93,9 @@ class Attention(nn.Module):
         )
 
     def queries_keys_values(self, x_btd: gn.Tensor, rotary: Rotary | None) -> tuple:
-        """Queries, keys and values with heads in front of positions, rotated by position."""
+        """Compute queries (b, h, t, k), and keys and values (b, g, t, k), rotated by position."""
         b, t, _ = x_btd.shape
-        q, k, v = together(x_btd, (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = joint_linears(x_btd, (self.q_proj, self.k_proj, self.v_proj))
         q_bthk = q.reshape(b, t, self.heads, self.head_dim)
         k_btgk = k.reshape(b, t, self.key_heads, self.head_dim)
         if self.q_norm is not None and self.k_norm is not None:
@@ -107,12 +107,12 @@ class Attention(nn.Module):
         return q_bhtk, k_bgtk, v_btgk.transpose(1, 2)
 
     def join(self, y_bhtk: gn.Tensor) -> gn.Tensor:
-        """The heads' results, side by side and projected."""
+        """Concatenate the heads' outputs and apply the output projection."""
         b, _, t, _ = y_bhtk.shape
         return self.o_proj(y_bhtk.transpose(1, 2).reshape(b, t, self.heads * self.head_dim))
 
     def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
-        """Attention over a whole sequence."""
+        """Attend within whole sequences."""
         q, k, v = self.queries_keys_values(x_btd, rotary)
         dropout, t = self.dropout if self.training else 0.0, x_btd.shape[1]
         if self.window is None or t <= self.window:
@@ -127,7 +127,7 @@ class Attention(nn.Module):
         return self.join(y)
 
     def seen(self, position: gn.Tensor, positions: int) -> gn.Tensor:
-        """A mask over a number of positions: true where a position is attended to."""
+        """Make a mask of keys, true where a query at `position` attends to them."""
         others_s = gn.arange(positions)
         seen = others_s <= position
         return seen if self.window is None else seen & (others_s > position - self.window)
@@ -135,10 +135,10 @@ class Attention(nn.Module):
     def extend(
         self, x_btd: gn.Tensor, rotary: Rotary, cache: Rotary, positions_bt: gn.Tensor
     ) -> gn.Tensor:
-        """Attention of new positions over the cache, which takes their keys and values in.
+        """Write the keys and values of new positions into the cache, and attend over the cache.
 
-        Which of the cache's positions are seen is a mask's business at any number of tokens, so
-        that the bits don't depend on how a text is divided into passes.
+        Which positions are attended to is decided by a mask at any number of tokens, so that the
+        bits don't depend on how a text is divided into passes.
         """
         waves = None if rotary is None else tuple(x.unsqueeze(1) for x in rotary)
         q, *new = self.queries_keys_values(x_btd, waves)
@@ -153,7 +153,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Two matrices and a function between; in a gated one a third decides what passes."""
+    """A two-layer MLP, or a gated one such as SwiGLU."""
 
     def __init__(self, config: DenseConfig) -> None:
         super().__init__()
@@ -164,15 +164,15 @@ class MLP(nn.Module):
         self.down_proj = nn.Linear(inner, width, bias=bias)
 
     def forward(self, x_btd: gn.Tensor) -> gn.Tensor:
-        """SwiGLU and its like."""
+        """Apply the MLP to each position."""
         if self.gate_proj is None:
             return self.down_proj(self.activation(self.up_proj(x_btd)))
-        gate, up = together(x_btd, (self.gate_proj, self.up_proj))
+        gate, up = joint_linears(x_btd, (self.gate_proj, self.up_proj))
         return self.down_proj(self.activation(gate) * up)
 
 
 class DecoderLayer(nn.Module):
-    """Attention, then a block, each on a normalized copy and added back."""
+    """The base of pre-norm decoder layers: attention, then a feed-forward block `mlp`."""
 
     def __init__(
         self, config: DecoderConfig, layer: int, block: Callable[[Any], nn.Module]
@@ -188,26 +188,26 @@ class DecoderLayer(nn.Module):
             self.post_feedforward_layernorm = norm_of(config, config.hidden_size)
 
     def attended(self, y_btd: gn.Tensor) -> gn.Tensor:
-        """Attention's share of the result."""
+        """Apply the norm after attention, if there is one, and dropout to attention's output."""
         if self.norms_after:
             y_btd = self.post_attention_layernorm(y_btd)
         return self.dropped(y_btd)
 
     def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
-        """The block's share of the result."""
+        """Compute the feed-forward block's residual branch, with its norms and dropout."""
         if not self.norms_after:
             return self.dropped(self.mlp(self.post_attention_layernorm(x_btd)))
         y_btd = self.mlp(self.pre_feedforward_layernorm(x_btd))
         return self.dropped(self.post_feedforward_layernorm(y_btd))
 
     def dropped(self, y_btd: gn.Tensor) -> gn.Tensor:
-        """A share of the result, of which training may drop some."""
+        """Apply dropout in training."""
         return F.dropout(y_btd, self.dropout, self.training) if self.dropout else y_btd
 
     def extend(
         self, x_btd: gn.Tensor, rotary: Rotary, cache: Rotary, positions_bt: gn.Tensor
     ) -> gn.Tensor:
-        """One layer for new positions."""
+        """Apply the layer to new positions with a KV cache."""
         normal = self.input_layernorm(x_btd)
         y_btd = self.self_attn.extend(normal, rotary, cache, positions_bt)
         x_btd = x_btd + self.attended(y_btd)
@@ -215,19 +215,19 @@ class DecoderLayer(nn.Module):
 
 
 class DenseLayer(DecoderLayer):
-    """Attention, then MLP."""
+    """A decoder layer with a dense MLP."""
 
     def __init__(self, config: DenseConfig, layer: int) -> None:
         super().__init__(config, layer, MLP)
 
     def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
-        """One layer over a whole sequence."""
+        """Apply the layer to whole sequences."""
         x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
         return x_btd + self.fed(x_btd)
 
 
 class DecoderModel(nn.Module):
-    """Embedding, layers of a class, and the last norm: Hugging Face's `model`."""
+    """The embedding, the layers and the final norm: Hugging Face's `model`."""
 
     def __init__(self, config: DecoderConfig, layer: Callable[[Any, int], nn.Module]) -> None:
         super().__init__()
@@ -249,12 +249,12 @@ class DecoderModel(nn.Module):
             self.tables("local_", rotary_tables(*sizes, config.local_theta, None))
 
     def tables(self, stem: str, waves: tuple[np.ndarray, np.ndarray]) -> None:
-        """Keep cosines and sines of all positions."""
+        """Register cosines and sines as buffers whose names start with `stem`."""
         for name, table in zip(("cosines", "sines"), waves, strict=True):
             self.register_buffer(stem + name, gn.from_numpy(table), persistent=False)
 
     def rotary(self, where: slice | gn.Tensor) -> list[Rotary | None]:
-        """Cosines and sines of some positions, for each layer."""
+        """The cosines and sines of some positions for each layer; None with learned positions."""
         if self.learned_positions:
             return [None] * len(self.layers)
         waves = self.cosines[where], self.sines[where]
@@ -264,7 +264,7 @@ class DecoderModel(nn.Module):
         return [near if local else waves for local in self.local]
 
     def embedded(self, tokens_bt: gn.Tensor, where: slice | gn.Tensor) -> gn.Tensor:
-        """Tokens at some positions as the first layer has them."""
+        """Embed tokens, with scaling, learned positions and dropout if the config has them."""
         x_btd = self.embed_tokens(tokens_bt)
         if self.embedding_scale is not None:
             x_btd = x_btd * self.embedding_scale
@@ -275,7 +275,7 @@ class DecoderModel(nn.Module):
 
 
 class DecoderForCausalLM(CausalLM):
-    """Scores for the next token at every position."""
+    """A dense decoder with a language-model head."""
 
     def __init__(self, config: DenseConfig) -> None:
         super().__init__()
@@ -285,7 +285,7 @@ class DecoderForCausalLM(CausalLM):
         self.lm_head = own_head(config)
 
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
-        """Scores (b, t, v) of the token that follows each position."""
+        """Return logits (b, t, v) of the token that follows each position."""
         model, where = self.model, slice(tokens_bt.shape[1])
         x_btd = model.embedded(tokens_bt, where)
         for layer, rotary in zip(model.layers, model.rotary(where), strict=True):
@@ -293,31 +293,31 @@ class DecoderForCausalLM(CausalLM):
         return F.linear(model.norm(x_btd), self.head)
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The mean loss of all tokens, and each one's."""
+        """The mean loss over all tokens, and the loss of each, (b, t)."""
         losses_bt = self.losses(window_bt)
         return losses_bt.mean(), losses_bt
 
 
 def norm_of(config: DecoderConfig, width: int) -> nn.Module:
-    """A norm of a width."""
+    """Make a norm of the config's kind for vectors of a width."""
     return NORMS[config.norms](width, eps=config.rms_norm_eps)
 
 
 def own_head(config: DecoderConfig) -> nn.Linear | None:
-    """The matrix that scores tokens, where it is not the embedding."""
+    """Make the output layer, or return None if the embedding's weight is used instead."""
     if config.tie_word_embeddings:
         return None
     return nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
 
-def together(x_btd: gn.Tensor, layers: Sequence[nn.Linear]) -> tuple[gn.Tensor, ...]:
-    """The results of several layers on one input, as one product."""
+def joint_linears(x_btd: gn.Tensor, layers: Sequence[nn.Linear]) -> tuple[gn.Tensor, ...]:
+    """Apply several linear layers to one input in a single matrix product."""
     weights, biases = [x.weight for x in layers], [x.bias for x in layers]
     return F.linears(x_btd, weights, None if biases[0] is None else biases)
 
 
 def rotate(x_bhtk: gn.Tensor, rotary: Rotary) -> gn.Tensor:
-    """Rotate each pair (i, i + k/2) of a head by its position's angle."""
+    """Apply rotary positions: rotate each pair (i, i + k/2) of a head by its position's angle."""
     cosine, sine = rotary
     first, second = x_bhtk.chunk(2, dim=-1)
     return gn.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

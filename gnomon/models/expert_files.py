@@ -1,6 +1,6 @@
-"""Experts in files: a tensor for each under Hugging Face's names, where a model stacks them.
+"""Convert experts between files, one tensor per expert, and models, which stack them.
 
-The optimizer's averages, which nobody else reads, are stacked in files too.
+The optimizer's averages, which only Gnomon reads, are stacked in files too.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gnomon.models.expert_names import expert_name, is_stacked
 __all__ = ["StackedArrays", "StoredArray", "by_expert", "stacked"]
 
 StoredArray = np.ndarray | StoredTensor | LaterTensor
-"""An array, or one in a file that is read when it is used."""
+"""An array in memory, or one in a file that is read on use."""
 
 
 def by_expert(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
-    """Tensors with each stacked one split into one for each expert."""
+    """Split each tensor that stacks experts into one tensor per expert, under their file names."""
     found: dict[str, DividedTensor] = {}
     for name, tensor in tensors.items():
         if not is_stacked(name):
@@ -34,7 +34,7 @@ def by_expert(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
 
 
 def one_of(tensor: DividedTensor, expert: int) -> DividedTensor:
-    """The matrix of one expert, with the parts of it that a rank owns."""
+    """The tensor of one expert, with the parts of it that this rank owns."""
     parts = tuple(
         TensorPart(part.offsets[1:], part.array[expert - part.offsets[0]])
         for part in tensor.parts
@@ -45,19 +45,19 @@ def one_of(tensor: DividedTensor, expert: int) -> DividedTensor:
 
 @dataclass(frozen=True)
 class StackedArrays:
-    """Arrays of one shape that are read as if they were stacked."""
+    """Arrays of one shape in files, read as if they were one stacked array."""
 
     arrays: Sequence[StoredArray]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the stack; none where shapes differ."""
+        """The shape of the stack, or () if the arrays' shapes differ."""
         shapes = {tuple(x.shape) for x in self.arrays}
         return (len(self.arrays), *shapes.pop()) if len(shapes) == 1 else ()
 
     @property
     def dtype(self) -> np.dtype:
-        """The common dtype of the experts' arrays."""
+        """The dtype to which the arrays' dtypes promote."""
         return np.result_type(*{np.dtype(x.dtype) for x in self.arrays})
 
     def __getitem__(self, where: tuple[slice, ...]) -> np.ndarray:
@@ -67,9 +67,9 @@ class StackedArrays:
 def stacked(
     arrays: Mapping[str, StoredArray], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, StoredArray | StackedArrays]:
-    """Arrays under a model's names: those of experts stacked, where they are one by one.
+    """Stack the arrays of single experts where the model's parameter holds all of them.
 
-    shapes: of the model's parameters.
+    shapes: those of the model's parameters.
     """
     found: dict[str, StoredArray | StackedArrays] = {**arrays}
     for name, shape in shapes.items():

@@ -21,7 +21,7 @@ def is_stacked(name: str) -> bool:
 
 
 def expert_name(stacked: str, expert: int) -> str:
-    """The name of one expert's matrix.
+    """The file's name for one expert's part of a stacked parameter.
 
     >>> expert_name("a.mlp.experts.up_proj.weight", 7)
     'a.mlp.experts.7.up_proj.weight'

@@ -1,4 +1,4 @@
-"""Families of dense decoders beside Qwen3: the fields of each, and what each has fixed."""
+"""Configurations of dense decoder families beside Qwen3."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Gemma3TextConfig", "Gpt2Config", "LlamaConfig", "MistralConfig", "Qw
 
 @dataclass(frozen=True, kw_only=True)
 class LlamaConfig(DenseConfig):
-    """Llama 1 to 3: no norm of queries and keys, and biases only where they are asked for."""
+    """Llama 1 to 3: no norms of queries and keys, biases only if the config has them."""
 
     model_type: Literal["llama"] = "llama"
     tie_word_embeddings: bool = False
@@ -28,13 +28,13 @@ class LlamaConfig(DenseConfig):
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json; what yesterday's left out follows from others."""
+        """Map a config.json to this class's fields; fields that older files omit get defaults."""
         return windows(gathered_rope(with_heads(found)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MistralConfig(DenseConfig):
-    """Mistral: as Llama, with a window in every layer or in none."""
+    """Mistral: as Llama, with a sliding window in all layers or in none."""
 
     model_type: Literal["mistral"] = "mistral"
     tie_word_embeddings: bool = False
@@ -45,13 +45,13 @@ class MistralConfig(DenseConfig):
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json; what yesterday's left out follows from others."""
+        """Map a config.json to this class's fields; fields that older files omit get defaults."""
         return windows(gathered_rope(with_heads({"sliding_window": 4096} | found)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Qwen2Config(DenseConfig):
-    """Qwen2: queries, keys and values have a bias, and upper layers may have a window."""
+    """Qwen2: as Llama, with query, key and value biases and optional windows in upper layers."""
 
     model_type: Literal["qwen2"] = "qwen2"
     tie_word_embeddings: bool = False
@@ -62,12 +62,12 @@ class Qwen2Config(DenseConfig):
 
     @property
     def projection_biases(self) -> tuple[bool, bool]:
-        """Whether queries, keys and values have a bias, and whether the output projection has."""
+        """Whether the query, key and value projections have biases, and whether the output has."""
         return True, self.attention_bias
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json; what yesterday's left out follows from others."""
+        """Map a config.json to this class's fields; fields that older files omit get defaults."""
         return windows(gathered_rope(with_heads({"use_sliding_window": False} | found)), first=28)
 
 
@@ -83,7 +83,7 @@ GPT2_FIELDS = MappingProxyType(
         "attn_pdrop": "attention_dropout",
     }
 )
-"""GPT-2's names of fields, and ours."""
+"""GPT-2's names of fields, and the names used here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,19 +108,19 @@ class Gpt2Config(DenseConfig):
 
     @property
     def projection_biases(self) -> tuple[bool, bool]:
-        """Queries, keys and values have a bias, and what attention gives."""
+        """Whether the query, key and value projections have biases, and whether the output has."""
         return True, True
 
     @property
     def problem(self) -> tuple[str, str] | None:
-        """The field that does not fit the others and why, or None."""
+        """The first field that does not fit the others and its allowed values, or None."""
         if self.num_attention_heads * self.head_dim != self.hidden_size:
             return "num_attention_heads", f"a divisor of hidden_size ({self.hidden_size})"
         return self.heads_problem
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map a config.json with GPT-2's names to this class's fields."""
         width = found.get("n_embd")
         inner = 4 * width if isinstance(width, int) else None
         absent = {"activation_function": "gelu_new", "layer_norm_epsilon": 1e-5}
@@ -131,7 +131,7 @@ class Gpt2Config(DenseConfig):
         )
 
     def written_fields(self) -> dict[str, object]:
-        """The fields as config.json has them."""
+        """The fields to write to config.json, under GPT-2's names."""
         fields, theirs = asdict(self), {ours: name for name, ours in GPT2_FIELDS.items()}
         follow = {"head_dim", "num_key_value_heads", "rope_theta", "rope_scaling"}
         follow |= {"sliding_window", "layer_types", "attention_bias"}
@@ -140,7 +140,7 @@ class Gpt2Config(DenseConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma3TextConfig(DenseConfig):
-    """Gemma 3: windows in most layers with angles of their own, norms before and after."""
+    """Gemma 3: windows with their own rotary base in most layers, norms before and after."""
 
     model_type: Literal["gemma3_text"] = "gemma3_text"
     hidden_act: ActivationName = "gelu_pytorch_tanh"
@@ -158,22 +158,22 @@ class Gemma3TextConfig(DenseConfig):
 
     @property
     def attention_scale(self) -> float | None:
-        """The factor of attention's scores."""
+        """The factor of attention's scores, 1 / sqrt(query_pre_attn_scalar)."""
         return self.query_pre_attn_scalar**-0.5
 
     @property
     def embedding_scale(self) -> float | None:
-        """The factor of the embedding."""
+        """The factor of the token embeddings, sqrt(hidden_size)."""
         return self.hidden_size**0.5
 
     @property
     def local_theta(self) -> float | None:
-        """The base of rotary angles in layers with a window."""
+        """The rotary base of sliding-window layers."""
         return self.rope_local_base_freq
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map a config.json with Gemma 3's names to this class's fields."""
         entries = {"rope_theta": 1e6, "sliding_window": 4096} | found
         entries["hidden_act"] = entries.pop("hidden_activation", "gelu_pytorch_tanh")
         every, layers = entries.pop("sliding_window_pattern", 6), entries.get("num_hidden_layers")
@@ -195,7 +195,7 @@ class Gemma3TextConfig(DenseConfig):
         return windows(gathered_rope(entries)) | {"rope_local_base_freq": local}
 
     def written_fields(self) -> dict[str, object]:
-        """The fields as config.json has them."""
+        """The fields to write to config.json, under Gemma 3's names."""
         fields = super().written_fields()
         near = {"rope_type": "default", "rope_theta": self.rope_local_base_freq}
         both = {"full_attention": fields["rope_parameters"], SLIDING: near}
@@ -206,7 +206,7 @@ class Gemma3TextConfig(DenseConfig):
 
 
 def with_heads(found: dict[str, object]) -> dict[str, object]:
-    """Fields with a head's width and the key heads, which files may leave out.
+    """Add the defaults of `head_dim`, `num_key_value_heads` and `rope_theta` to a config's fields.
 
     >>> with_heads({"hidden_size": 8, "num_attention_heads": 2})["head_dim"]
     4

@@ -1,7 +1,7 @@
-"""Generation: `model.generate` and `model.stream`, of every model of the next token.
+"""Text generation: the methods `generate` and `stream` of every causal language model.
 
-A prompt is read in one pass, then each pass has one token of each row. Rows that are padded on the
-left are read without their padding, so a row of a batch has the tokens that it has alone.
+A prompt is read in one pass, then each pass has one token of each row. Left padding is not read, so
+a row of a batch has the tokens that it would have alone.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ __all__ = ["GeneratesTokens", "WritesText", "Writing", "steps"]
 
 
 class WritesText(Protocol):
-    """A model that reads tokens row by row: its sizes, its files, what makes rows."""
+    """A model that can generate text from rows of tokens."""
 
     @property
     def config(self) -> Any:
-        """Sizes, with max_position_embeddings."""
+        """The model's configuration, with max_position_embeddings."""
 
     @property
     def carried(self) -> Carried:
-        """The settings of generation."""
+        """The model folder's other files, among them generation_config.json."""
 
     @property
     def passes(self) -> Any:
-        """The maker of rows, of which nothing was read yet: `rows(count)`, at most `most_rows`."""
+        """An object whose `rows(count)` makes empty KV-cache rows, at most `most_rows` of them."""
 
 
 class GeneratesTokens:
-    """The part of a model that writes."""
+    """The base class of models that generate tokens."""
 
     def __init__(self) -> None:
         super().__init__()
         self.passes = Passes(self)
-        """Its compiled passes; they are there from the start, so that no capture sees it change."""
+        """Compiled passes, made at once so that compiled programs see the model unchanged."""
 
     def generate(
         self: CausalLM,
@@ -59,13 +59,13 @@ class GeneratesTokens:
         seed: int | None = None,
         **options: Any,
     ) -> gn.Tensor:
-        """Prompts and what follows them, under transformers' names.
+        """Generate tokens after each prompt and return both, with transformers' arguments.
 
-        attention_mask: 0 where a row is padded, on the left. tokenizer: decodes tokens, for
-        `stop_strings`. seed: of drawn tokens; if there is none, Gnomon's generator makes one.
-        options: fields of `GenerationConfig`, instead of those of the model's
-        generation_config.json: max_new_tokens, max_length, do_sample, temperature, top_k, top_p,
-        min_p, repetition_penalty, eos_token_id, pad_token_id, stop_strings.
+        attention_mask: 0 at the padding on the left of a row. tokenizer: decodes tokens, for
+        `stop_strings`. seed: of sampling; None draws one from Gnomon's generator. options: fields
+        of `GenerationConfig`, in place of those of the model's generation_config.json:
+        max_new_tokens, max_length, do_sample, temperature, top_k, top_p, min_p, repetition_penalty,
+        eos_token_id, pad_token_id, stop_strings.
 
         Shapes: input_ids (b, t), attention_mask (b, t) -> (b, t + n), n the most new tokens of a
         row; after its end a row has pad_token_id.
@@ -94,7 +94,7 @@ class GeneratesTokens:
         seed: int | None = None,
         **options: Any,
     ) -> Iterator[gn.Tensor]:
-        """The tokens of `generate` as they are written: of each step a tensor (b).
+        """Yield the tokens that `generate` would append, one tensor (b) per step.
 
         Raises what `generate` raises, at the call.
         """
@@ -104,7 +104,7 @@ class GeneratesTokens:
 
 
 class Writing:
-    """A model, settings of its writing, and the seed of draws."""
+    """The settings of one generation: model, options, tokenizer and seed."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Writing:
     def rows(
         self, prompts: Sequence[Sequence[int]], tokenizer: Decodes | None = None
     ) -> list[TextRow]:
-        """The texts of prompts, of which nothing was written yet. tokenizer: of their pieces."""
+        """Make a row to be continued from each prompt; `tokenizer` decodes the new tokens."""
         length, longest = max(map(len, prompts)), self.model.config.max_position_embeddings
         most = self.config.most_new(length)
         if not all(prompts):
@@ -142,7 +142,7 @@ class Writing:
         ]
 
     def tokens(self, prompts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-        """Yield the new tokens of all rows at each step, until all rows have ended."""
+        """Yield each row's new token at each step until all rows have ended."""
         rows = self.rows(prompts, self.tokenizer if self.config.stops else None)
         cached, padding = self.model.passes.rows(len(rows)), self.config.padding
         return (
@@ -152,9 +152,9 @@ class Writing:
 
 
 def steps(rows: Sequence[TextRow], cached: CachedRows) -> Iterator[list[tuple[TextRow, bool]]]:
-    """Write rows until all have ended; of each step the rows, and whether they have a token more.
+    """Generate until all rows have ended; yield at each step the rows and whether each grew.
 
-    cached: what the model has read; what it has of the rows is not read anew.
+    cached: the KV cache; what it holds of the rows is not read again.
     """
     fresh = cached.unread([row.tokens for row in rows])
     while any(row.running for row in rows):
@@ -167,13 +167,13 @@ def steps(rows: Sequence[TextRow], cached: CachedRows) -> Iterator[list[tuple[Te
 
 
 def drawn_seed() -> int:
-    """A seed out of Gnomon's generator, which `manual_seed` sets."""
+    """Draw a seed from the default generator, which `manual_seed` sets."""
     high, low = default_generator.key().tolist()
     return (high << 32) + low
 
 
 def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[list[int]]:
-    """The tokens of each row, without the padding on its left."""
+    """The token ids of each row without the padding on its left."""
     if input_ids.ndim != 2 or 0 in input_ids.shape or not input_ids.dtype.is_integer:
         raise ArgumentError(
             "generate: input_ids must be integers of shape (rows, tokens): got "
@@ -197,5 +197,5 @@ def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[l
 
 
 def columns(steps: Iterator[np.ndarray], place: gn.device) -> list[gn.Tensor]:
-    """The tokens of all steps, as columns on a device."""
+    """Convert each step's tokens to a column (b, 1) on a device."""
     return [gn.from_numpy(chosen.reshape(-1, 1)).to(place) for chosen in steps]

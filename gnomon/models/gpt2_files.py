@@ -31,13 +31,13 @@ NAMES = (
     (".mlp.up_proj.", ".mlp.c_fc."),
     (".mlp.down_proj.", ".mlp.c_proj."),
 )
-"""Parts of a parameter's name, and their names in files."""
+"""Parts of parameter names and their names in files."""
 STEM, HEAD = "transformer.", "lm_head."
 THIRDS = ("q_proj", "k_proj", "v_proj")
 
 
 class FilePlace(NamedTuple):
-    """The place of a parameter in files: tensor, third of its last axis, whether transposed."""
+    """A parameter's place in files: tensor, third of its last axis, whether it is transposed."""
 
     name: str
     third: int | None
@@ -45,7 +45,7 @@ class FilePlace(NamedTuple):
 
 
 def place_of(parameter: str) -> FilePlace:
-    """The place of a parameter.
+    """The place in files of a parameter.
 
     >>> place_of("model.layers.0.self_attn.k_proj.weight")
     FilePlace(name='transformer.h.0.attn.c_attn.weight', third=1, transposed=True)
@@ -58,7 +58,7 @@ def place_of(parameter: str) -> FilePlace:
 
 
 def gpt2_in_files(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTensor]:
-    """Tensors in the layout of files."""
+    """Convert parameters to the tensors of GPT-2's files."""
     found: dict[str, DividedTensor] = {}
     for parameter, tensor in tensors.items():
         name, third, transposed = place_of(parameter)
@@ -77,7 +77,7 @@ def gpt2_in_files(tensors: Mapping[str, DividedTensor]) -> dict[str, DividedTens
 
 @dataclass(frozen=True)
 class TransposedArray:
-    """A view of a third of an array's last axis, or of all of it, transposed or not."""
+    """A view of an array, or of a third of its last axis, transposed or not."""
 
     array: np.ndarray | StoredTensor
     third: int | None
@@ -85,7 +85,7 @@ class TransposedArray:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the view; a last axis that three does not divide stays whole."""
+        """The shape of the view; a last axis that is not divisible by 3 stays whole."""
         shape = tuple(self.array.shape)
         if self.third is not None and shape and shape[-1] % 3 == 0:
             shape = (*shape[:-1], shape[-1] // 3)
@@ -93,7 +93,7 @@ class TransposedArray:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of its elements."""
+        """The dtype of its elements."""
         return self.array.dtype
 
     def __getitem__(self, where: tuple[slice, ...]) -> np.ndarray:
@@ -108,9 +108,9 @@ class TransposedArray:
 def gpt2_from_files(
     arrays: Mapping[str, np.ndarray | StoredTensor], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, np.ndarray | StoredTensor | TransposedArray]:
-    """Arrays under a model's names; files of the bare model leave out the first part of theirs.
+    """Map the arrays of GPT-2's files to parameters; files may omit the prefix `transformer.`.
 
-    shapes: of the model's parameters.
+    shapes: those of the model's parameters.
     """
     bare = not any(name.startswith(STEM) for name in arrays)
     left = {

@@ -1,12 +1,11 @@
-"""The first weights of a decoder.
+"""The initial weights of a decoder.
 
-Every matrix is normal with deviation 1/(2 sqrt(inputs)): half of what keeps activations at their
-size, because small models learned faster from there (docs/log). Those that write into the
-residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that it does not grow with
-depth. The embedding, and that of positions, has deviation 0.02: the tied head starts near uniform.
-Norm weights start at one (at zero where one is added to them), biases at zero. Each parameter's
-numbers depend on the seed and its name alone, those of an expert on the name that it has in Hugging
-Face's files.
+Matrices are normal with standard deviation 1/(2 sqrt(inputs)): half of what preserves the scale of
+activations, because small models learned faster from there (docs/log). Those that write into the
+residual stream (o_proj, down_proj) are smaller by sqrt(2 layers), so that the stream does not grow
+with depth. Embeddings have deviation 0.02: tied logits start near uniform. Norm weights start at
+one (at zero if they are offsets from 1), biases at zero. A parameter's numbers depend on the seed
+and its name alone, those of an expert on its name in Hugging Face's files.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ def initialize(model: nn.Module, seed: int) -> None:
 
 
 def first_experts(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
-    """The first value of all experts' matrices."""
+    """The initial value of a parameter that stacks all experts."""
     names = [expert_name(name, expert) for expert in range(shape[0])]
     return np.stack([first_value(each, shape[1:], layers, seed) for each in names])
 
 
 def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np.ndarray:
-    """One parameter's first value."""
+    """The initial value of one parameter."""
     if len(shape) == 1:
         return np.full(shape, 0.0 if name.endswith(".bias") else 1.0, np.float32)
     deviation = 0.02 if name.endswith(TABLES) else 0.5 / math.sqrt(shape[-1])
@@ -57,10 +56,10 @@ def first_value(name: str, shape: tuple[int, ...], layers: int, seed: int) -> np
 
 
 def normal(name: str, count: int, seed: int) -> np.ndarray:
-    """Nearly normal numbers that belong to a name: sums of twelve uniform ones, stored as integers.
+    """Nearly normal numbers determined by a name and a seed: sums of twelve uniform integers.
 
-    Integers, because logarithms and cosines differ in their last bit between processors;
-    the bit generator's raw stream never changes.
+    Logarithms and cosines would differ in their last bit between processors; the bit generator's
+    raw stream never changes.
     """
     key = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
     words = np.random.Philox(key=np.frombuffer(key[:16], np.uint64)).random_raw(6 * count)

@@ -1,9 +1,8 @@
-"""Tokens that a model has read: its cache of keys and values, and the programs that extend it.
+"""A KV cache of several rows, and the compiled programs that extend it.
 
-Every row begins at position 0 of the cache, whatever padding came before it, and each continues at
-its own position: what a row computes depends on no other row. A pass over rows of several lengths
-fills the short ones up; what is behind a row's end is seen by none of its tokens, and is written
-over by the next ones.
+Every row begins at position 0 of the cache, whatever padding its prompt had, and continues at its
+own position, so rows do not depend on each other. If a pass has rows of several lengths, short ones
+are padded at their end; no token attends to this padding, and the next tokens overwrite it.
 
 Letters: b rows, t tokens of a pass, v vocabulary.
 """
@@ -26,70 +25,70 @@ if TYPE_CHECKING:
 __all__ = ["CachedRows", "Passes"]
 
 SMALLEST = 128
-"""Positions of a new cache, which is doubled when it is full: few programs serve all its sizes."""
+"""The positions of a new cache; it grows by doubling, so that few programs are compiled."""
 
 
 class Passes:
-    """A model's two programs: one reads a prompt, one extends a text by a token.
+    """The compiled programs of a model: one reads prompts, one adds a token to each row.
 
-    Both serve every position. Sizes become symbols as soon as a second one comes: then one program
-    serves all lengths of prompts and all sizes of caches.
+    Both serve every position. Sizes become symbols when they first change: then one program serves
+    all lengths of prompts and all sizes of caches.
     """
 
     most_rows = 1 << 16
-    """Maximum number of rows of a pass."""
+    """The maximum number of rows in one pass."""
 
     def __init__(self, model: CausalLM) -> None:
         self.model = model
 
     def rows(self, count: int = 1) -> CachedRows:
-        """Rows of which nothing was read yet."""
+        """Make empty rows with a KV cache."""
         return CachedRows(self, count)
 
     @cached_property
     def read(self) -> Compiled:
-        """The compiled function that reads prompts."""
+        """The compiled function that reads several tokens of each row."""
         return gn.compile(self.scores_of_next, dynamic=True)
 
     @cached_property
     def extend(self) -> Compiled:
-        """The program of one token more of each row."""
+        """The compiled function that reads one token of each row."""
         return gn.compile(self.scores_of_next, dynamic=True)
 
     @cached_property
     def put(self) -> Compiled:
-        """The program that puts a row of one cache into another."""
+        """The compiled function that copies a row of one cache into another."""
         return gn.compile(put_row, dynamic=True)
 
     def scores_of_next(self, *given: Any) -> gn.Tensor:
-        """The model's scores after more tokens, in float32."""
+        """Read tokens into the cache and return the logits of the next ones, in float32."""
         with gn.no_grad():
             return self.model.extend(*given).float()
 
 
 class CachedRows:
-    """The tokens of some rows that a model has read, and its cache."""
+    """The tokens that a model has read in some rows, and their KV cache."""
 
     def __init__(self, passes: Passes, rows: int = 1) -> None:
         self.passes, self.model = passes, passes.model
         self.rows: list[list[int]] = [[] for _ in range(rows)]
         self.size = 0
-        """Positions of the cache."""
+        """The number of positions in the cache."""
         self.cache: Cache = []
 
     @property
     def longest(self) -> int:
-        """The most tokens that a row may have."""
+        """The maximum number of tokens in a row."""
         return self.model.config.max_position_embeddings
 
     def placed(self, numbers: np.ndarray) -> gn.Tensor:
-        """Numbers as a tensor on the model's device."""
+        """Convert an array to a tensor on the model's device."""
         return gn.from_numpy(numbers).to(self.model.device)
 
     def unread(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
-        """The tokens of texts that were not read yet, at least the last one of each.
+        """Cut each row to the tokens that it shares with its text; return the rest of each text.
 
-        What was read and is in none of them is forgotten.
+        The rest has at least the text's last token.
         """
         for row, text in zip(self.rows, texts, strict=True):
             pairs = zip(row, text[:-1], strict=False)
@@ -97,10 +96,10 @@ class CachedRows:
         return [[*text[len(row) :]] for row, text in zip(self.rows, texts, strict=True)]
 
     def read(self, fresh: Sequence[Sequence[int]]) -> np.ndarray:
-        """Read more tokens of each row, in one pass; scores of what follows, (b, v), in float32.
+        """Read more tokens of each row in one pass; return logits (b, v) of the next, in float32.
 
-        A row without tokens stays as it is, and its scores mean nothing. Raises ArgumentError
-        where a row would be longer than the model's longest context.
+        A row without new tokens is unchanged, and its logits are meaningless. Raises ArgumentError
+        if a row would exceed the model's context.
         """
         before, counts = (np.array([*map(len, x)], np.int64) for x in (self.rows, fresh))
         most, longest = int(counts.max()), int((before + counts).max())
@@ -125,7 +124,7 @@ class CachedRows:
         return scores.cpu().numpy()
 
     def take(self, places: Sequence[int | None]) -> None:
-        """Reorder the rows to those at `places`; None: an empty row."""
+        """Reorder the rows to those at `places`, with an empty row for None."""
         self.rows = [[] if place is None else self.rows[place] for place in places]
         chosen = self.placed(np.array([place or 0 for place in places], np.int64))
         self.cache = [
@@ -134,14 +133,14 @@ class CachedRows:
         ]
 
     def put(self, place: int, other: CachedRows) -> None:
-        """Copy the only row of another cache to a place of this one."""
+        """Copy the only row of another cache into a row of this one."""
         self.grow(max(other.size, 1))
         other.grow(self.size)
         self.passes.put(self.cache, other.cache, self.placed(np.array([place], np.int64)))
         self.rows[place] = [*other.rows[0]]
 
     def grow(self, needed: int) -> None:
-        """Make the cache larger, if it has fewer positions than are needed."""
+        """Enlarge the cache if it has fewer positions than needed."""
         if needed <= self.size:
             return
         most = -(-self.longest // SMALLEST) * SMALLEST
@@ -155,7 +154,7 @@ class CachedRows:
 
 
 def put_row(tables: Cache, rows: Cache, place_1: gn.Tensor) -> None:
-    """Write a row over one of the tables."""
+    """Copy the only row of one cache over a row of another, in place."""
     for pair, others in zip(tables, rows, strict=True):
         for table, row in zip(pair, others, strict=True):
             table.index_copy_(0, place_1, row)

@@ -1,6 +1,6 @@
-"""Models from folders of Hugging Face's layout (saving.py says which files these have).
+"""Load models from folders of Hugging Face's layout, which saving.py describes.
 
-Tensors are read by rectangles, one parameter at a time, and a rank of a mesh reads its own parts.
+Tensors are read one parameter at a time, and a rank of a mesh reads only its own parts.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 FLOATS = ("float32", "bfloat16", "float16", "float64")
-"""The types of elements that a model's parameters may have in files."""
+"""The dtypes that a model's parameters may have in files."""
 WEIGHTS = "model.safetensors"
 GGUF, END_OF_MESSAGE = ".gguf", "tokenizer.ggml.eot_token_id"
 HEAD, EMBEDDING = "lm_head.weight", "model.embed_tokens.weight"
 COMPUTED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", ".position_ids")
-"""The ends of names of tensors that yesterday's files have, and that follow from sizes."""
+"""Endings of names of buffers in older files, which are computed here."""
 
 
 def from_pretrained(
@@ -54,20 +54,20 @@ def from_pretrained(
     encoded: bool = False,
     activations: Literal["", "int8"] = "",
 ) -> CausalLM | BertModel:
-    """A model out of a folder that `save_pretrained` wrote, here or in transformers.
+    """Load a model from a folder of Hugging Face's layout or from a .gguf file.
 
-    It is a decoder, or of `model_type` bert an encoder. A file that ends in .gguf is read too: its
-    tensors are decoded, and its tokenizer and chat template become files of the folder.
+    It is a decoder, or for `model_type` bert an encoder, in evaluation mode. The tensors of a .gguf
+    file are decoded, and its tokenizer and chat template become files of the model.
 
-    dtype: of the parameters; none: as config.json says, or else as the files have them. encoded:
-    matrices of a .gguf file stay in their blocks, mapped from the file, and products read these:
-    the same bits in a fraction of the memory, without gradients. activations: "int8" has the layers
-    of such matrices round their input to int8 and multiply whole numbers, which is quicker and has
-    other bits. The model is in evaluation mode.
-    Raises ConfigError, which names the field, where config.json asks for what no model here can be,
-    CheckpointError, which names tensor or file, where tensors are not those of the model, and
-    ArgumentError for a GGUF file that cannot be read, for `encoded` of a folder or with a dtype
-    other than float32, and for `activations` without `encoded`.
+    dtype: the parameters'; None means that of config.json, or else that of the files. encoded:
+    matrices of a .gguf file stay in blocks, mapped from the file: the same bits in a fraction of
+    the memory, without gradients. activations: "int8" makes the layers of such matrices round their
+    inputs to int8 and multiply integers, which is faster and gives other bits.
+
+    Raises ConfigError, which names the field, if config.json asks for an unsupported model,
+    CheckpointError, which names tensor or file, if tensors do not fit the model, and ArgumentError
+    for a GGUF file that cannot be read, for `encoded` with a folder or with a dtype other than
+    float32, and for `activations` without `encoded`.
 
     >>> from_pretrained("there/is/none")
     Traceback (most recent call last):
@@ -101,7 +101,7 @@ No such file or directory.
 
 
 def from_gguf(path: Path, dtype: DType | None, encoded: bool, activations: str = "") -> CausalLM:
-    """A decoder out of a GGUF file; parameters take the type of its embedding if none is given."""
+    """Load a decoder from a GGUF file; by default parameters have the dtype of its embedding."""
     if encoded and dtype not in (None, float32):
         raise ArgumentError(
             f"from_pretrained: encoded matrices are float32: got dtype {dtype}. Leave it out."
@@ -131,18 +131,18 @@ def from_gguf(path: Path, dtype: DType | None, encoded: bool, activations: str =
 
 
 def pretrained_config(folder: Path) -> DecoderConfig:
-    """The config of a decoder's folder."""
+    """Read the config of a decoder's folder."""
     return from_hugging_face(decoded(folder / CONFIG, read_text(folder / CONFIG), dict[str, Any]))
 
 
 def load_pretrained(model: CausalLM, folder: Path, mesh: DeviceMesh, rank: int) -> None:
-    """Fill a decoder that is sharded over a mesh; a rank reads its own parts."""
+    """Fill a decoder that is sharded over a mesh with a folder's tensors."""
     tensors = pretrained_tensors(folder, model.config)
     load_parameters(model, tensors, mesh, rank, FLOATS)
 
 
 def pretrained_tensors(folder: Path, config: PretrainedConfig) -> dict[str, StoredTensor]:
-    """The tensors of a folder by name, but those that follow from others."""
+    """The tensors of a folder by name, without a tied head and without computed buffers."""
     whole, several = folder / WEIGHTS, folder / INDEX
     if not whole.exists() and not several.exists():
         raise CheckpointError(
@@ -164,7 +164,7 @@ def pretrained_tensors(folder: Path, config: PretrainedConfig) -> dict[str, Stor
 def stored_dtype(
     found: Mapping[str, object], tensors: Mapping[str, StoredTensor | LaterTensor]
 ) -> DType:
-    """The type of parameters that config.json tells, or else the first tensor has."""
+    """The parameters' dtype: that of config.json, or else of the first tensor."""
     first = next((str(x.dtype) for x in tensors.values()), FLOATS[0])
     stated = found.get("dtype", found.get("torch_dtype")) or first
     if stated not in FLOATS:

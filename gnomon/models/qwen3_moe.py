@@ -37,36 +37,36 @@ AXES = {
     "experts.down_proj.weight": ("expert", "width", "intermediate"),
     **DENSE,
 }
-"""Parameter -> the names of its axes, by which a plan splits them (gnomon/distributed/plans.py)."""
+"""The names of each parameter's axes, by which a sharding plan splits them."""
 
 
 class Routing(NamedTuple):
-    """A router's decision about the tokens of a batch."""
+    """A router's choice of experts for each token of a batch."""
 
     expert_btc: gn.Tensor
-    """The experts of each token, best first, and of equal ones the first."""
+    """The chosen experts of each token, best first."""
     share_btc: gn.Tensor
-    """The weight of each in the token's result."""
+    """The weight of each chosen expert in the token's output."""
     share_bte: gn.Tensor
-    """The shares of all experts."""
+    """The router's probabilities of all experts."""
 
     def counts(self) -> gn.Tensor:
-        """The number of tokens that each expert has of each row, (b, e)."""
+        """The number of tokens of each row that each expert gets, (b, e)."""
         b, _, e = self.share_bte.shape
         slots_bs = self.expert_btc.reshape(b, -1)
         return (slots_bs.unsqueeze(2) == gn.arange(e)).sum(1)
 
     def uneven(self, counts_be: gn.Tensor) -> gn.Tensor:
-        """The loss of an uneven load, (b): an even one has as much as a token has experts.
+        """The load-balancing loss of each row, (b).
 
-        Its unit is the row: a row's number depends on no other row.
+        It is the number of experts per token if the load is even, and depends on that row alone.
         """
         _, t, e = self.share_bte.shape
         return (counts_be.float() / t * self.share_bte.mean(1)).sum(1) * e
 
 
 class Router(nn.Module):
-    """Scores all experts for each token."""
+    """A linear layer and softmax that choose the experts of each token."""
 
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
@@ -78,10 +78,10 @@ class Router(nn.Module):
             if config.router_bias_rate
             else None
         )
-        """A bias that balances the load without a loss; only the choice uses it."""
+        """A bias that balances the load without a loss; it affects only the choice of experts."""
 
     def forward(self, x_btd: gn.Tensor) -> Routing:
-        """Shares in float32, and the best of them."""
+        """Compute the experts' probabilities in float32 and choose the highest per token."""
         share_bte = F.softmax(F.linear(x_btd, self.weight), dim=-1, dtype=gn.float32)
         seen_bte = share_bte if self.bias is None else share_bte + self.bias
         expert_btc = seen_bte.detach().topk(self.chosen, -1)[1]
@@ -94,19 +94,19 @@ class Router(nn.Module):
 
 
 class StackedLinear(nn.Module):
-    """The matrices of all experts, side by side: (e, rows, columns)."""
+    """The linear layers of all experts in one weight (e, rows, columns)."""
 
     def __init__(self, experts: int, rows: int, columns: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(gn.empty((experts, rows, columns)))
 
     def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
-        """Multiply each row by the matrix of its expert."""
+        """Multiply each row by the matrix of its expert; rows are sorted by expert."""
         return gn.routed_mm(x_sd, self.weight.transpose(1, 2), ends_le)
 
 
 class Experts(nn.Module):
-    """Gated layers, of which each sees the rows that are sent to it."""
+    """Gated MLPs, each applied to the rows that are routed to it."""
 
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
@@ -117,23 +117,23 @@ class Experts(nn.Module):
         self.down_proj = StackedLinear(e, d, f)
 
     def forward(self, x_sd: gn.Tensor, ends_le: gn.Tensor) -> gn.Tensor:
-        """SwiGLU."""
+        """Apply each expert's gated MLP to its rows, which are sorted by expert."""
         gate, up = self.gate_proj(x_sd, ends_le), self.up_proj(x_sd, ends_le)
         return self.down_proj(self.activation(gate) * up, ends_le)
 
 
 class Qwen3MoeSparseMoeBlock(nn.Module):
-    """Sends tokens to experts, and adds what these make of them."""
+    """A mixture of experts: routes tokens to experts and sums their weighted outputs."""
 
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
         self.gate = Router(config)
         self.experts = Experts(config)
         self.dispatcher_of: Callable[[int, int], TokenDispatcher] = LocalTokenDispatcher
-        """A factory of dispatchers for a number of experts and blocks."""
+        """Makes a dispatcher, given the numbers of experts and of blocks."""
 
     def forward(self, x_btd: gn.Tensor) -> tuple[gn.Tensor, Routing, gn.Tensor]:
-        """The sum over a token's experts; the decision; each expert's tokens per row, (b, e)."""
+        """Return the outputs, the routing, and each expert's tokens per row, (b, e)."""
         routing = self.gate(x_btd)
         counts_be = routing.counts()
         (b, _, d), blocks = x_btd.shape, leaves(x_btd.shape[0], ROWS)
@@ -146,24 +146,24 @@ class Qwen3MoeSparseMoeBlock(nn.Module):
 
 
 class Qwen3MoeDecoderLayer(DecoderLayer):
-    """Attention, then experts."""
+    """A decoder layer whose MLP is a mixture of experts."""
 
     def __init__(self, config: Qwen3MoeConfig, layer: int) -> None:
         super().__init__(config, layer, Qwen3MoeSparseMoeBlock)
 
     def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> tuple[gn.Tensor, Routing, gn.Tensor]:
-        """One layer over a whole sequence; the decision of its router; tokens by row and expert."""
+        """Return the layer's outputs, its routing, and each expert's tokens per row, (b, e)."""
         x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
         y_btd, routing, counts_be = self.mlp(self.post_attention_layernorm(x_btd))
         return x_btd + y_btd, routing, counts_be
 
     def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
-        """The experts' share of the result."""
+        """Compute the experts' residual branch."""
         return super().fed(x_btd)[0]
 
 
 class Qwen3MoeForCausalLM(CausalLM):
-    """Scores for the next token at every position."""
+    """A mixture-of-experts decoder with a language-model head."""
 
     def __init__(self, config: Qwen3MoeConfig) -> None:
         super().__init__()
@@ -175,11 +175,11 @@ class Qwen3MoeForCausalLM(CausalLM):
         self.lm_head = own_head(config)
 
     def forward(self, tokens_bt: gn.Tensor) -> gn.Tensor:
-        """Scores (b, t, v) of the token that follows each position."""
+        """Return logits (b, t, v) of the token that follows each position."""
         return self.routed(tokens_bt)[0]
 
     def routed(self, tokens_bt: gn.Tensor) -> tuple[gn.Tensor, gn.Tensor, list[gn.Tensor]]:
-        """Scores; the loss of an uneven load, (b); each layer's tokens by row and expert."""
+        """Return logits, the load-balancing loss (b), and each layer's tokens by row and expert."""
         model, where = self.model, slice(tokens_bt.shape[1])
         x_btd = model.embedded(tokens_bt, where)
         uneven, counts = [], []
@@ -191,7 +191,10 @@ class Qwen3MoeForCausalLM(CausalLM):
         return F.linear(model.norm(x_btd), self.head), uneven_b, counts
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
-        """The loss, that of each token, their mean; tokens by layer and expert; the most."""
+        """The training loss, each token's loss, their mean, and tokens by layer and expert.
+
+        With experts on other ranks, the result of `most` comes last.
+        """
         scores, uneven_b, counts = self.routed(window_bt[:, :-1])
         found = gn.stack([counts_be.sum(0) for counts_be in counts]), *self.most(counts)
         losses_bt = token_losses(scores, window_bt)
@@ -200,13 +203,17 @@ class Qwen3MoeForCausalLM(CausalLM):
         return whole, losses_bt, mean, *found
 
     def send_tokens(self, travel: TokenTravel | None) -> None:
-        """Dispatch tokens to experts on other ranks, or locally with None."""
+        """Dispatch tokens to experts on other ranks; None keeps them on this one."""
         self.travel = travel
         for layer in self.model.layers:
             layer.mlp.dispatcher_of = travel.dispatcher if travel else LocalTokenDispatcher
 
     def most(self, counts: Sequence[gn.Tensor]) -> list[gn.Tensor]:
-        """The most slots of a block for a rank in any layer, given each one's (b, e)."""
+        """The maximum number of slots that a rank gets in a block, over all layers.
+
+        It is in a list, which is empty if tokens stay on their rank. counts: each layer's tokens by
+        row and expert.
+        """
         if self.travel is None:
             return []
         counts_nbe = gn.stack(counts)
@@ -216,10 +223,11 @@ class Qwen3MoeForCausalLM(CausalLM):
         return [self.travel.most(counts_nlbe.sum(2))]
 
     def settle(self, found: Sequence[gn.Tensor], taken: gn.Tensor) -> dict[str, gn.Tensor]:
-        """Move the biases of experts towards an even load; tell the load.
+        """Move the experts' biases towards an even load, and return metrics of the load.
 
-        `expert_load` is the most of an expert's tokens beside an even share, on average of layers;
-        where tokens travel, `rank_slots` is the most slots of a block for a rank in any layer.
+        `expert_load` is the busiest expert's tokens divided by an even share, averaged over layers;
+        with experts on other ranks, `rank_slots` is the maximum number of slots that a rank gets in
+        a block.
         """
         mean, counts, *most = found
         even = counts.float().mean(1, keepdim=True)

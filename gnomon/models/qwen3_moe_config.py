@@ -1,4 +1,4 @@
-"""The sizes of decoders with experts, under Hugging Face's names, and published ones."""
+"""Configurations of mixture-of-experts decoders, and of published models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Coefficient = Annotated[float, Meta(ge=0, le=1e6)]
 
 @dataclass(frozen=True, kw_only=True)
 class Qwen3MoeConfig(DecoderConfig):
-    """The sizes of a decoder whose MLPs are experts, of which each token is sent to a few."""
+    """The configuration of a decoder whose MLPs are mixtures of experts."""
 
     model_type: Literal["qwen3_moe"] = "qwen3_moe"
     num_experts: Annotated[int, Meta(ge=1, le=4096)] = 8
@@ -25,13 +25,13 @@ class Qwen3MoeConfig(DecoderConfig):
     moe_intermediate_size: Size = 256
     """The inner size of one expert."""
     norm_topk_prob: bool = True
-    """The chosen experts' shares of a token sum to one."""
+    """Whether the chosen experts' weights are scaled to sum to 1 for each token."""
     routed_scaling_factor: Annotated[float, Meta(gt=0, le=1e6)] = 1.0
-    """The factor of all shares, as in DeepSeek's models."""
+    """A factor of the chosen experts' weights, as in DeepSeek's models."""
     router_aux_loss_coef: Coefficient = 0.001
-    """The factor of the load-balancing loss; 0: none."""
+    """The factor of the load-balancing loss; 0 means no such loss."""
     router_bias_rate: Coefficient = 0.0
-    """The step of each expert's bias, which only the choice of experts reads; 0: no biases."""
+    """The step size of the experts' balancing biases; 0 means no biases."""
 
     described: ClassVar[Mapping[str, object]] = {
         "architectures": ["Qwen3MoeForCausalLM"],
@@ -44,47 +44,47 @@ class Qwen3MoeConfig(DecoderConfig):
 
     @classmethod
     def read_fields(cls, found: dict[str, object]) -> dict[str, object]:
-        """The fields of a config.json under the names that are used here."""
+        """Map the fields of a config.json to the names of this class's fields."""
         others = super().read_fields({"use_sliding_window": False} | found)
         others.pop("intermediate_size", None)  # of the dense layers, of which there are none
         experts = others.pop("num_local_experts", others.get("num_experts"))
         return others if experts is None else {**others, "num_experts": experts}
 
     def written_fields(self) -> dict[str, object]:
-        """The fields as config.json has them: today's names, and yesterday's beside them."""
+        """The fields to write to config.json, with older names beside the current ones."""
         return super().written_fields() | {"num_local_experts": self.num_experts}
 
     @property
     def multiplied(self) -> int:
-        """Weights of a layer's experts that one token is multiplied by, and the router's."""
+        """The number of a layer's weights that one token uses: its experts' and the router's."""
         return self.hidden_size * self.num_experts + self.num_experts_per_tok * self.expert
 
     @property
     def held(self) -> int:
-        """Weights of all of a layer's experts, and the router's."""
+        """The number of parameters in a layer's experts and router."""
         biases = self.num_experts if self.router_bias_rate else 0
         return self.hidden_size * self.num_experts + self.num_experts * self.expert + biases
 
     @property
     def expert(self) -> int:
-        """Weights of one expert: gate, up, down."""
+        """The number of weights of one expert: gate, up and down projections."""
         return 3 * self.hidden_size * self.moe_intermediate_size
 
     @property
     def inner_size(self) -> int:
-        """The size of the axis inside of an expert that a plan may split."""
+        """The experts' inner size, which tensor parallelism may split."""
         return self.moe_intermediate_size
 
     @property
     def problem(self) -> tuple[str, str] | None:
-        """The field that does not fit the others and why, or None."""
+        """The first field that does not fit the others and its allowed values, or None."""
         if self.num_experts_per_tok > self.num_experts:
             return "num_experts_per_tok", f"at most num_experts ({self.num_experts})"
         return self.heads_problem
 
 
 def published(layers: int, width: int, heads: int, inner: int) -> Qwen3MoeConfig:
-    """One of the published models: 128 experts, eight for each token."""
+    """The configuration of a published model with 128 experts, eight per token."""
     return Qwen3MoeConfig(
         vocab_size=151_936,
         hidden_size=width,
@@ -126,4 +126,4 @@ PRESETS = {
     "30b-a3b": published(48, 2048, 32, 768),
     "235b-a22b": published(94, 4096, 64, 1536),
 }
-"""Sizes by name: from a debug model of a million weights to Qwen3-30B-A3B and Qwen3-235B-A22B."""
+"""Configurations by name, from a debug model of a million weights to Qwen3-235B-A22B."""

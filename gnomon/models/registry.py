@@ -1,7 +1,6 @@
-"""The models that can be trained, by what Hugging Face's config.json calls their type.
+"""The decoders that can be trained, by the `model_type` of Hugging Face's config.json.
 
-Of each: its sizes, its class, its first weights, the names of its parameters' axes, presets. Who
-trains, measures or writes asks here and names no model. What a run is beside its model is a recipe
+Trainers, profilers and exporters look models up here by type. Settings of training are in recipes
 (gnomon/train/recipes.py).
 """
 
@@ -35,16 +34,16 @@ ParameterAxes = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class ModelKind:
-    """A kind of model, and all that differs from others'."""
+    """A kind of decoder: config, class, parameter axes, initialization and presets."""
 
     config: type[DecoderConfig]
     model: Callable[[Any], CausalLM]
     axes: ParameterAxes
-    """The end of a parameter's name -> the names of its axes (gnomon/distributed/plans.py)."""
+    """The names of each parameter's axes, by the end of the parameter's name."""
     initialize: Callable[[CausalLM, int], None] = initialize
-    """Fills a model from a seed."""
+    """Fills a model's parameters from a seed."""
     presets: Mapping[str, DecoderConfig] = field(default_factory=dict)
-    """Sizes by name."""
+    """Configurations by name."""
 
 
 MODELS: dict[str, ModelKind] = {
@@ -56,11 +55,11 @@ MODELS: dict[str, ModelKind] = {
     "mistral": ModelKind(MistralConfig, DecoderForCausalLM, AXES),
     "qwen3_moe": ModelKind(Qwen3MoeConfig, Qwen3MoeForCausalLM, EXPERT_AXES, presets=PRESETS),
 }
-"""Type of a model -> its kind."""
+"""The kinds of models by `model_type`."""
 
 
 def kind_of(config: DecoderConfig) -> ModelKind:
-    """The kind of a model, from its sizes.
+    """The kind of model that a config describes.
 
     >>> kind_of(Qwen3Config()).model.__name__
     'DecoderForCausalLM'
@@ -69,7 +68,7 @@ def kind_of(config: DecoderConfig) -> ModelKind:
 
 
 def from_hugging_face(found: Mapping[str, object]) -> DecoderConfig:
-    """The sizes in a config.json; what no model here can be is refused."""
+    """Convert the entries of a config.json to a decoder's config, or raise ConfigError."""
     named = found.get("model_type")
     kind = MODELS.get(named) if isinstance(named, str) else None
     if kind is None:

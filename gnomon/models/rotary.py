@@ -1,4 +1,4 @@
-"""Rotary positions: the angle of every position, stretched where a config says so."""
+"""Tables of rotary positions, scaled to longer contexts if a config says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Factor = Annotated[float, Meta(gt=0, le=1e9)]
 
 @dataclass(frozen=True, kw_only=True)
 class RopeScaling:
-    """A stretching of rotary angles, under Hugging Face's names; what is None is not said."""
+    """The scaling of rotary angles to longer contexts, with Hugging Face's field names."""
 
     rope_type: Literal["linear", "llama3", "yarn"]
     factor: Factor
@@ -29,7 +29,7 @@ class RopeScaling:
 
     @property
     def missing(self) -> str | None:
-        """A field that this kind of stretching needs and does not have."""
+        """The name of a field that this kind of scaling needs but lacks, or None."""
         needs = {
             "llama3": ("original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
             "yarn": ("original_max_position_embeddings",),
@@ -38,7 +38,7 @@ class RopeScaling:
         return next(absent, None)
 
     def stretched(self, rates: np.ndarray, theta: float) -> tuple[np.ndarray, float]:
-        """Angles per position, slower than these, and a factor of cosines and sines.
+        """The scaled angle per position of each pair, and a factor of cosines and sines.
 
         >>> RopeScaling(rope_type="linear", factor=2.0).stretched(np.ones(1), 1e4)
         (array([0.5]), 1.0)
@@ -65,7 +65,7 @@ class RopeScaling:
 def rotary_tables(
     longest: int, head_dim: int, theta: float, scaling: RopeScaling | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine and sine of every position's angle for each half of a head, (longest, k / 2).
+    """The cosines and sines of each position's angles, (longest, head_dim / 2) each.
 
     Computed in float64 and rounded once.
     """

@@ -1,7 +1,6 @@
-"""The next token out of scores: penalties, filters, draws.
+"""Choosing the next token from logits: repetition penalty, filters, sampling.
 
-Each is a pure function of scores, settings, seed and place, and takes transformers' steps in their
-order. Letters: v vocabulary.
+Each function is pure and follows the order of transformers' steps. Letters: v vocabulary.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ __all__ = ["TokenDraw", "drawn", "penalized", "share_of"]
 
 
 class TokenDraw(NamedTuple):
-    """The tokens of which one is drawn, and how freely."""
+    """Settings of sampling one token."""
 
     temperature: float = 1.0
     top_k: int = 0
-    """The number of likeliest tokens that may be drawn; 0: all."""
+    """Sample among this many of the most likely tokens; 0 means all."""
     top_p: float = 1.0
     min_p: float = 0.0
 
 
 def share_of(seed: int, number: int, row: int = 0) -> float:
-    """The number between 0 and 1 by which the number-th token of a row is drawn.
+    """A random number in [0, 1) for a row's number-th token, determined by the seed.
 
     >>> 0 <= share_of(1, 2) < 1, share_of(1, 2) == share_of(1, 2, row=1)
     (True, False)
@@ -37,7 +36,7 @@ def share_of(seed: int, number: int, row: int = 0) -> float:
 
 
 def drawn(scores_v: np.ndarray, draw: TokenDraw, share: float) -> int:
-    """Sample a token from the scores, restricted by temperature, top-k and top-p.
+    """Sample a token from logits under the settings, with `share` as the random number.
 
     >>> drawn(np.array([0.0, 2.0, 1.0]), TokenDraw(top_k=2), 0.9)
     2
@@ -54,7 +53,7 @@ def drawn(scores_v: np.ndarray, draw: TokenDraw, share: float) -> int:
 
 
 def likeliest(scores_v: np.ndarray, most: int) -> np.ndarray:
-    """The tokens with the highest scores, best first, and of equal ones the first."""
+    """The `most` tokens with the highest scores, best first; 0 means all tokens."""
     places = np.arange(len(scores_v))
     if 0 < most < len(scores_v):
         # a few of many are sorted: those that score no less than the last of them

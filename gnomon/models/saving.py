@@ -33,23 +33,23 @@ __all__ = ["CONFIG", "INDEX", "PretrainedModel"]
 
 CONFIG, INDEX = "config.json", "model.safetensors.index.json"
 WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?")
-"""The names of files with a model's tensors, and of their index."""
+"""Matches the names of files with a model's tensors and of their index."""
 
 
 class PretrainedModel(nn.Module):
-    """A model that a folder of Hugging Face's layout can hold."""
+    """The base class of models that can be saved in Hugging Face's layout."""
 
     config: PretrainedConfig
     carried: Carried = Carried()
-    """The contents of its folder beside the model, for the next one."""
+    """The other contents of the folder that the model was loaded from."""
 
     def save_pretrained(
         self, folder: str | os.PathLike[str], max_shard_size: int = LARGEST_FILE
     ) -> None:
-        """Write config.json, the files that came with the model, and tensors in safetensors.
+        """Write config.json, the files that came with the model, and its tensors as safetensors.
 
-        max_shard_size: bytes of tensors in a file; of more, several are made, and their index.
-        Files of tensors that were there are removed first.
+        max_shard_size: the maximum bytes of tensors per file; larger models are split, with an
+        index. Tensor files of an earlier model in the folder are removed first.
         """
         if not isinstance(max_shard_size, int) or max_shard_size < 1:
             came = brief(max_shard_size)

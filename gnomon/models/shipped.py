@@ -1,7 +1,7 @@
-"""Decoders as program files: one method reads a piece of a prompt, one a token, over one cache.
+"""Decoders as program files, with one method to read a prompt and one to read a token.
 
-Matrices lie in the file as the model has them, those of a GGUF file in its blocks. The file's notes
-are the tokenizer, the chat template and the settings of generation.
+Weights are stored as the model has them, a GGUF file's matrices in its blocks. The file's notes
+hold the tokenizer, the chat template and the generation settings.
 
 Letters: b rows, t tokens, v vocabulary.
 """
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 __all__ = ["CachedDecoder", "DecoderNotes", "ShippedDecoder", "ShippedRows", "ship"]
 
 CONTEXT = 4096
-"""Positions of a cache at most, where nobody says how many."""
+"""The cache's maximum number of positions by default."""
 PIECE = 32
-"""Tokens of a prompt that are read in one pass; fewer are filled up."""
+"""The number of prompt tokens read in one pass; shorter pieces are padded."""
 
 
 class DecoderNotes(msgspec.Struct, frozen=True):
-    """The texts of a decoder in a file, and the fields and the file of its generation."""
+    """The notes in a decoder's program file: tokenizer, chat template, generation settings."""
 
     max_position_embeddings: int
-    """Positions of the cache, by the name that configurations have for the longest text."""
+    """The number of positions in the cache."""
     piece: int
     tokenizer: str
     template: str | None
@@ -51,7 +51,7 @@ class DecoderNotes(msgspec.Struct, frozen=True):
 
 
 class CachedDecoder(nn.Module):
-    """A decoder with a cache of its own for one row."""
+    """A decoder whose buffers are a KV cache of one row."""
 
     def __init__(self, model: CausalLM, positions: int) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class CachedDecoder(nn.Module):
     def forward(
         self, tokens_bt: gn.Tensor, start_b: gn.Tensor, last_b: gn.Tensor | None = None
     ) -> gn.Tensor:
-        """Scores (b, v) of what follows after more tokens, in float32; see CausalLM.extend."""
+        """Read tokens into the cache and return the logits (b, v) of the next, in float32."""
         cache = [
             (getattr(self, f"keys_{k}"), getattr(self, f"values_{k}")) for k in range(self.layers)
         ]
@@ -78,10 +78,10 @@ def ship(
     targets: Sequence[str],
     positions: int | None = None,
 ) -> str:
-    """Write a model as a program file; gives its digest.
+    """Write a decoder as a program file and return the file's digest.
 
-    Its methods are `prefill(tokens, start, last)` and `decode(tokens, start)`. positions: of the
-    cache, by default the model's, and 4,096 at most.
+    Its methods are `prefill(tokens, start, last)` and `decode(tokens, start)`. positions: the
+    cache's size, at most the model's; by default 4,096.
     """
     longest = model.config.max_position_embeddings
     size = min(positions or CONTEXT, longest)
@@ -109,15 +109,16 @@ def ship(
 
 
 class ShippedDecoder:
-    """A decoder out of a program file, as conversations and servers ask one: nothing is compiled.
+    """A decoder loaded from a program file, for conversations and servers; nothing is compiled.
 
-    Its cache has one row, which is the text's that was read last; another one is read anew.
+    Its cache has one row, that of the last text that was read; another text is read again from its
+    start.
 
-    Raises CheckpointError for a file that cannot run, and for one of no decoder.
+    Raises CheckpointError for a file that cannot run, and for one without a decoder.
     """
 
     most_rows = 1
-    """Maximum number of rows: texts are written one after another."""
+    """The maximum number of rows in one pass."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -130,15 +131,15 @@ class ShippedDecoder:
         except Exception as wrong:  # the library raises nothing narrower
             raise CheckpointError(f"chat: {path} holds no decoder: {clipped(wrong)}.") from None
         self.reader: ShippedRows | None = None
-        """The rows whose tokens the cache has."""
+        """The rows whose tokens the cache holds."""
         self.spoiled = False
-        """The cache has what is no number."""
+        """Whether the cache may hold NaN or infinity."""
         self.texts = TextFormat(str(path), tokenizer, notes.template, notes.special)
         self.carried = Carried(notes.fields, {FILE: notes.generation})
         self.config, self.passes = notes, self
 
     def rows(self, count: int = 1) -> ShippedRows:
-        """No tokens of a row yet. Raises ArgumentError where more than one row is asked for."""
+        """Make an empty row. Raises ArgumentError if `count` is not 1."""
         if count != 1:
             raise ArgumentError(
                 f"generate: a program file has a cache of 1 row: got {count}. Write one text after "
@@ -147,25 +148,25 @@ class ShippedDecoder:
         return ShippedRows(self)
 
     def take(self, reader: ShippedRows) -> None:
-        """Give the cache to other rows."""
+        """Make other rows the owner of the cache."""
         if self.spoiled:  # what is no number would be seen behind the end of the row
             self.program.reset()
         self.reader, self.spoiled = reader, False
 
 
 class ShippedRows(CachedRows):
-    """The tokens of the one row that a decoder has read."""
+    """The single row of a decoder from a program file."""
 
     def __init__(self, decoder: ShippedDecoder) -> None:
         self.decoder, self.notes, self.rows = decoder, decoder.config, [[]]
 
     @property
     def longest(self) -> int:
-        """The most tokens that the row may have."""
+        """The maximum number of tokens in the row."""
         return self.notes.max_position_embeddings
 
     def read(self, fresh: Sequence[Sequence[int]]) -> np.ndarray:
-        """Read more tokens; scores of what follows, (1, v), in float32."""
+        """Read more tokens and return the logits (1, v) of the next, in float32."""
         (row,), (new,) = self.rows, fresh
         end = len(row) + len(new)
         if end > self.longest:
@@ -183,7 +184,7 @@ class ShippedRows(CachedRows):
         return scores
 
     def part(self, row: list[int], new: Sequence[int]) -> tuple[np.ndarray, Sequence[int]]:
-        """Read a piece of tokens, or one; the scores, and the tokens that are left."""
+        """Read the next piece of tokens; return the logits and the tokens that remain."""
         program, piece = self.decoder.program, self.notes.piece
         first = np.array([len(row)])
         if len(new) > 1 and len(row) + piece <= self.longest:

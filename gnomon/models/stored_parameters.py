@@ -1,7 +1,7 @@
-"""Parameters and the tensors of files: of each the parts that a rank holds, written and read.
+"""Read and write parameters in files; each rank handles only the parts that it holds.
 
-A config knows the names that files have (`in_files`, `from_files`). Other ranks' parts are neither
-read nor written here. The layout on disk is defined in gnomon/distributed/checkpoint.
+A config knows the names in files (`in_files`, `from_files`). The layout on disk is defined in
+gnomon/distributed/checkpoint.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ AnyArray = StoredArray | StackedArrays
 
 
 class OwnPart(NamedTuple):
-    """A rank's own part of a tensor, to be read alone, and the tensor's layout."""
+    """The part of a tensor that this rank holds, and the tensor's layout."""
 
     layout: MeshLayout
     array: np.ndarray
 
 
 def own_part(value: object) -> OwnPart:
-    """The part that this rank holds of a tensor, or a plain number."""
+    """The part of a tensor that this rank holds; a plain number becomes an array."""
     if not isinstance(value, gn.Tensor):
         return OwnPart((), entry_as_array(value))
     layout = layout_of(value)
@@ -61,13 +61,13 @@ def own_part(value: object) -> OwnPart:
 
 
 def parameter_tensors(model: PretrainedModel, mesh: DeviceMesh, rank: int) -> Tensors:
-    """Every parameter by its name in files, with the parts that a rank of a mesh owns."""
+    """All parameters by their names in files, with the parts that a rank owns."""
     own = {name: owned_parts(p, mesh, rank) for name, p in model.named_parameters()}
     return model.config.in_files(own)
 
 
 def owned_parts(value: object, mesh: DeviceMesh, rank: int) -> DividedTensor:
-    """A parameter or an entry of a state, with the parts that a rank owns."""
+    """A parameter or optimizer state as a DividedTensor with the parts that a rank owns."""
     layout, array = own_part(value)
     shape = tuple(value.shape) if isinstance(value, gn.Tensor) else ()
     return owned(array, shape, layout, mesh, rank)
@@ -82,11 +82,11 @@ def load_parameters(
     encoded: bool = False,
     activations: str = "",
 ) -> None:
-    """Fill a model; every name and shape must be there and nothing else.
+    """Fill a model's parameters from arrays; names and shapes must match exactly.
 
-    arrays: of each the part is read that this rank of the mesh holds. dtypes: of their elements.
-    encoded: matrices that a GGUF file has in blocks stay in them, and take the parameters' places.
-    activations: what layers of these round their input to, or nothing.
+    Only the part that this rank of the mesh holds is read. dtypes: those the arrays may have.
+    encoded: matrices stored as blocks in a GGUF file replace the parameters, still in blocks.
+    activations: the type to which layers of such matrices round their inputs; "" means none.
     """
     wanted = dict(model.named_parameters())
     found = model.config.from_files(arrays, {name: p.shape for name, p in wanted.items()})
@@ -114,14 +114,14 @@ def part_of(array: AnyArray, like: gn.Tensor, mesh: DeviceMesh, rank: int) -> gn
 
 
 def entry_as_array(value: object) -> np.ndarray:
-    """A state entry as an array, whole; counts may be plain numbers."""
+    """An optimizer state's whole value as an array."""
     if not isinstance(value, gn.Tensor):
         return np.asarray(value, np.float32)
     return (whole_of(value) if layout_of(value) else value).cpu().numpy()
 
 
 def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) -> None:
-    """Stop when two sets of names differ."""
+    """Raise CheckpointError if two sets of names differ."""
     missing, strange = sorted(set(wanted) - set(found)), sorted(set(found) - set(wanted))
     if missing or strange:
         raise CheckpointError(
@@ -133,7 +133,7 @@ def refuse_difference(what: str, wanted: Iterable[str], found: Iterable[str]) ->
 def refuse_misfit(
     name: str, shape: tuple[int, ...], array: AnyArray, dtypes: Collection[str] = ("float32",)
 ) -> None:
-    """Stop at an array of another shape, or of other numbers."""
+    """Raise CheckpointError if an array has another shape or dtype than the parameter."""
     strange = str(array.dtype) not in dtypes
     if array.shape != shape or strange:
         came = f"{array.shape}" + f" of {array.dtype}" * strange

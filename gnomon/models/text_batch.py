@@ -1,9 +1,10 @@
-"""Texts that one model writes together, each of which may begin and end at any step.
+"""A batch of texts that are generated together; each may join or leave at any step.
 
-A prompt is read in parts between the steps of the others, in a cache of its own, which keeps it for
-a next one that begins alike. Then its row is put beside theirs. Rows depend on no other, so a text
-has the tokens that it has alone. The number of rows is a power of two: some may be empty. Where one
-text is written at a time, its prompt is read in the cache in which it is written.
+A prompt is read in parts between the other texts' steps, in a cache of its own, which is reused by
+a next prompt with the same beginning. Then its row is copied into the batch. Rows are independent,
+so a text has the tokens that it would have alone. The number of rows is a power of two, and some
+may be empty. If only one text is generated at a time, its prompt is read in the cache in which it
+is continued.
 """
 
 from __future__ import annotations
@@ -19,41 +20,41 @@ from gnomon.models.text_row import TextRow
 __all__ = ["TextBatch"]
 
 PART = 512
-"""The most tokens of a prompt that are read between two steps of the batch."""
+"""The maximum number of prompt tokens that are read between two steps of the batch."""
 Written = tuple[TextRow, Exception | None]
-"""A text with a new token and None, or with the error that ended it."""
+"""A text and None if it grew by a token, or the error that ended it."""
 
 
 class BatchCache:
-    """The cache of a batch's rows, and the cache in which the next text's prompt is read."""
+    """The KV cache of a batch, and one in which the next text's prompt is read."""
 
     def __init__(self, passes: Passes) -> None:
         self.passes = passes
         self.prompt, self.written = passes.rows(), passes.rows()
 
     def put(self, place: int) -> None:
-        """Copy the prompt that was read to a row of the batch."""
+        """Copy the prompt's row into a row of the batch."""
         self.written.put(place, self.prompt)
 
     def leave(self, place: int) -> None:
-        """Make a row empty: its text has ended."""
+        """Mark a row as empty."""
         self.written.rows[place] = []
 
     def clear(self, place: int) -> None:
-        """Write zeros over a row."""
+        """Overwrite a row with zeros."""
         self.written.put(place, self.passes.rows())
 
     def take(self, places: Sequence[int | None]) -> None:
-        """Reorder the rows to those at `places`; None: an empty row."""
+        """Reorder the rows to those at `places`, with an empty row for None."""
         self.written.take(places)
 
     def forget(self) -> None:
-        """Replace the cache of prompts by an empty one: no later prompt continues one of them."""
+        """Replace the prompts' cache by an empty one."""
         self.prompt = self.passes.rows()
 
 
 class OneRowCache(BatchCache):
-    """The cache of a batch of one row: a text is written where its prompt was read."""
+    """The cache of a batch of one row: a text is continued where its prompt was read."""
 
     def __init__(self, passes: Passes) -> None:
         self.passes = passes
@@ -61,14 +62,14 @@ class OneRowCache(BatchCache):
 
     @property
     def written(self) -> CachedRows:
-        """The cache of the row."""
+        """The cache of the only row."""
         return self.prompt
 
     def put(self, place: int) -> None:
-        """Leave the prompt where it is."""
+        """Do nothing: the prompt is already in its row."""
 
     def leave(self, place: int) -> None:
-        """Keep the row: a next prompt may begin as its text does."""
+        """Do nothing: a next prompt may begin with this text."""
 
     def clear(self, place: int) -> None:
         """Replace the cache by an empty one."""
@@ -76,7 +77,7 @@ class OneRowCache(BatchCache):
 
 
 class TextBatch:
-    """A batch of texts in generation, of at most `most` texts, and as many as the passes take."""
+    """Texts that are generated together, at most `most` of them."""
 
     def __init__(self, passes: Passes, most: int) -> None:
         self.most = min(most, passes.most_rows)
@@ -84,15 +85,15 @@ class TextBatch:
         self.rows: list[TextRow | None] = [None]
         self.coming: TextRow | None = None
         self.unread: Sequence[int] = ()
-        """The tokens of the joining text's prompt that have not been read."""
+        """The tokens of the joining text's prompt that have not been read yet."""
 
     @property
     def has_place(self) -> bool:
-        """Whether a text may join."""
+        """Whether another text may join."""
         return self.coming is None and len(self.rows) - self.rows.count(None) < self.most
 
     def join(self, row: TextRow) -> None:
-        """Add a text; its prompt is read in the next steps."""
+        """Add a text, whose prompt is read during the next steps."""
         self.coming = row
         (self.unread,) = self.cache.prompt.unread([row.tokens])
 
@@ -106,7 +107,7 @@ class TextBatch:
             self.cache.leave(place)
 
     def read(self) -> list[Written]:
-        """Read the next part of the joining prompt; after the last one, add its first token."""
+        """Read the next part of the joining prompt; after its last part, add its first token."""
         row = self.coming
         if row is None:
             return []
@@ -133,7 +134,7 @@ class TextBatch:
         self.rows[place] = row
 
     def extend(self) -> list[Written]:
-        """Add a token to each text. An error that is raised ends all texts."""
+        """Add a token to each text; a raised error concerns all texts."""
         self.fit()
         places = {place: row for place, row in enumerate(self.rows) if row is not None}
         if not places:
@@ -148,7 +149,7 @@ class TextBatch:
         return found
 
     def added(self, row: TextRow, scores_v: np.ndarray) -> Written:
-        """Add a token to a text by the model's scores; the text, and an error if one ended it."""
+        """Add a token chosen from the logits to a text; return the text and an error or None."""
         try:
             if not np.isfinite(scores_v).all():
                 raise ArgumentError("generate: the model's scores are not finite.")
@@ -158,7 +159,7 @@ class TextBatch:
         return row, None
 
     def fit(self, more: int = 0) -> None:
-        """Resize the batch to hold all live texts and `more` new ones."""
+        """Resize the batch for all running texts and `more` new ones."""
         live = [place for place, row in enumerate(self.rows) if row is not None]
         needed = len(live) + more
         if len(self.rows) < needed or 4 * needed <= len(self.rows) > 1:

@@ -1,6 +1,6 @@
-"""The texts of a model: its tokenizer, and the template that makes one text of messages.
+"""A model's text format: the tokenizer, and the template that renders messages as text.
 
-Both come from the model's folder, or from a GGUF file.
+They are read from the model's folder or from a GGUF file.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ SPECIAL = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 @dataclass(frozen=True)
 class TextFormat:
-    """A tokenizer, the chat template beside it if there is one, and the tokens that it names."""
+    """A tokenizer, a chat template or None, and the special tokens that the template uses."""
 
     place: str
-    """The folder or file."""
+    """The folder or file from which it was read."""
     tokenizer: Tokenizer
     template: str | None
     special: Mapping[str, str]
 
     def ids(self, text: str) -> list[int]:
-        """The tokens of a text, with those that the tokenizer adds."""
+        """The token ids of a text, with the special tokens that the tokenizer adds."""
         return self.tokenizer.encode(text).ids
 
     def chat_ids(self, messages: Sequence[Mapping[str, Any]], **variables: Any) -> list[int]:
-        """The tokens of messages, up to where the answer begins.
+        """The token ids of a conversation, up to where the model's answer begins.
 
-        Raises ConfigError where there is no template, and ArgumentError where it fails.
+        Raises ConfigError if there is no template, and ArgumentError if it fails.
         """
         given = {**self.special, "add_generation_prompt": True, **variables}
         text = rendered(f"chat: {self.place}", self.chat_template, messages, given)
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def files(self) -> dict[str, bytes]:
-        """The files of a folder with this format, by name."""
+        """The tokenizer files of a model folder, by name."""
         settings: dict[str, str] = {**self.special, "tokenizer_class": "PreTrainedTokenizerFast"}
         if self.template is not None:
             settings["chat_template"] = self.template
@@ -58,7 +58,7 @@ class TextFormat:
 
     @property
     def chat_template(self) -> str:
-        """The template; without one ConfigError is raised."""
+        """The chat template; raises ConfigError if there is none."""
         if self.template is None:
             raise ConfigError(
                 f"chat: {self.place} has no chat template. Take a model that was trained for chats."
@@ -67,7 +67,7 @@ class TextFormat:
 
 
 def text_format(path: Path) -> TextFormat:
-    """The format of a folder's model, or of a GGUF file's."""
+    """Read the text format of a model folder or a GGUF file."""
     if path.suffix == ".gguf":
         return text_format_of(load(path))
     made = read_tokenizer(path / TOKENIZER)
@@ -80,14 +80,14 @@ def text_format(path: Path) -> TextFormat:
 
 
 def text_format_of(file: GGUFFile) -> TextFormat:
-    """The format of a GGUF file that was read; raises ArgumentError where none is known."""
+    """The text format in a GGUF file; raises ArgumentError if its tokenizer is unknown."""
     said = file.metadata.get(TEMPLATE)
     template = said if isinstance(said, str) else None
     return TextFormat(str(file.path), tokenizer(file), template, special_tokens(file))
 
 
 def read_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer of a tokenizer.json."""
+    """Read a tokenizer.json."""
     content = read_text(path)
     try:
         return Tokenizer.from_str(content.decode("utf-8"))
@@ -96,7 +96,7 @@ def read_tokenizer(path: Path) -> Tokenizer:
 
 
 def template_of(path: Path, settings: Mapping[str, Any]) -> str | None:
-    """The template of a folder: a file of its own, or among the tokenizer's settings."""
+    """The chat template in a folder's template file or tokenizer settings, or None."""
     own, older = (path / name for name in TEMPLATES)
     if own.is_file():
         return read_text(own).decode("utf-8", "replace")
@@ -110,6 +110,6 @@ def template_of(path: Path, settings: Mapping[str, Any]) -> str | None:
 
 
 def content_of(token: Any) -> str | None:
-    """The text of a token, given as a string or as a dictionary with its settings."""
+    """The text of a special token, given as a string or as a dictionary; else None."""
     found = token.get("content") if isinstance(token, dict) else token
     return found if isinstance(found, str) else None

@@ -1,4 +1,4 @@
-"""The text of tokens as they come, in pieces of whole characters, until a stop string."""
+"""Decode tokens one by one into pieces of whole characters, up to a stop string."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Protocol
 __all__ = ["Decodes", "TextPieces", "text_pieces"]
 
 UNFINISHED = "\N{REPLACEMENT CHARACTER}"
-"""Decoders put it in the place of bytes that are no character, or not yet."""
+"""The character that tokenizers put in place of incomplete or invalid bytes."""
 MANY, CONTEXT = 64, 16
-"""After so many tokens only the last ones are decoded with the next, since some depend on them."""
+"""At this many tokens, all but the last few are dropped; these give the next its context."""
 
 
 class Decodes(Protocol):
-    """A tokenizer of the `tokenizers` library, or of transformers."""
+    """A tokenizer of the `tokenizers` library or of transformers."""
 
     def decode(self, ids: Sequence[int], /) -> str:
-        """The text of tokens."""
+        """Decode tokens to text."""
         ...
 
 
 class TextPieces:
-    """Tokens that were written, and a count of the text that was given of them."""
+    """Decodes tokens as they arrive into pieces of text."""
 
     def __init__(self, tokenizer: Decodes, stop_strings: Sequence[str] = ()) -> None:
         self.tokenizer, self.stop_strings = tokenizer, [x for x in stop_strings if x]
         self.tokens: list[int] = []
         self.given = 0
-        """The number of characters of the tokens' text that were given out."""
+        """The number of characters returned so far, counted in the text of `tokens`."""
         self.stopped = False
-        """A stop string was found: no more text is given."""
+        """Whether a stop string was found, after which no more text is returned."""
 
     def add(self, token: int) -> str:
-        """The text that one more token completes; what may begin a stop string waits."""
+        """Add a token and return the text it completes; a possible stop string's start waits."""
         if self.stopped:
             return ""
         self.tokens.append(token)
@@ -49,29 +49,29 @@ class TextPieces:
         return piece
 
     def waiting(self, text: str) -> int:
-        """The number of last characters that may be the beginning of a stop string."""
+        """The number of last characters that may begin a stop string."""
         return max(
             (n for x in self.stop_strings for n in range(1, len(x)) if text.endswith(x[:n])),
             default=0,
         )
 
     def forget(self, whole: str) -> None:
-        """Leave all but the last tokens out, if those have the same text without the others."""
+        """Drop all but the last tokens if their text does not depend on the earlier ones."""
         text = self.tokenizer.decode(self.tokens[-CONTEXT:])
         if text and whole.endswith(text):
             self.tokens, self.given = self.tokens[-CONTEXT:], len(text)
 
     def rest(self) -> str:
-        """The text that waited, at the end."""
+        """The text withheld so far, after the last token."""
         return "" if self.stopped else self.tokenizer.decode(self.tokens)[self.given :]
 
 
 def text_pieces(
     tokens: Iterable[int], tokenizer: Decodes, stop_strings: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Pieces of text as tokens come; a character is given when all its bytes are there.
+    """Yield pieces of text as tokens arrive; a character comes with the last of its bytes.
 
-    stop_strings: the text ends before the first of them, and no further token is asked for.
+    stop_strings: the text ends before the first of them, and no more tokens are read.
     """
     pieces = TextPieces(tokenizer, stop_strings)
     for token in tokens:

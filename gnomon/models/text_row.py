@@ -1,4 +1,4 @@
-"""A text that is being generated: its sampling options, tokens, and whether it has ended."""
+"""One text that is being generated."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TextRow"]
 
 
 class TextRow:
-    """Tokens, and those that follow one by one; a pure function of scores, settings and seed."""
+    """A text's tokens, continued one by one from logits, generation settings and a seed."""
 
     def __init__(
         self,
@@ -26,26 +26,30 @@ class TextRow:
         number: int = 0,
         tokenizer: Decodes | None = None,
     ) -> None:
-        """Begin. number: its row, by which draws differ. tokenizer: of its pieces."""
+        """Start from the tokens of a prompt.
+
+        number: the row's index, which varies the sampling. tokenizer: decodes the new tokens into
+        `piece`.
+        """
         self.config, self.tokens, self.most = config, [*ids], most
         self.seed, self.number = seed, number
         self.count = 0
-        """The number of tokens that were written."""
+        """The number of new tokens."""
         self.ended = False
-        """Whether the text ended by itself, and not at the most tokens."""
+        """Whether an end token or a stop string was generated."""
         self.piece = ""
         """The text that the newest token completed."""
         self.pieces = TextPieces(tokenizer, config.stops) if tokenizer else None
         self.seen_v = np.zeros(0, bool)
-        """The tokens that the text had at the last step, for their penalty."""
+        """A mask of the tokens in the text so far, for the repetition penalty."""
 
     @property
     def running(self) -> bool:
-        """Whether a token follows."""
+        """Whether more tokens are to be generated."""
         return not self.ended and self.count < self.most
 
     def add(self, scores_v: np.ndarray) -> None:
-        """Choose the next token by its scores."""
+        """Choose the next token from the logits and append it."""
         token = self.choice(self.penalized(scores_v))
         self.tokens.append(token)
         self.count += 1
@@ -59,7 +63,7 @@ class TextRow:
             self.piece += self.pieces.rest()
 
     def choice(self, scores_v: np.ndarray) -> int:
-        """The likeliest token, or one that is drawn."""
+        """Choose the most likely token, or sample one if `do_sample` is true."""
         c = self.config
         if not c.do_sample:
             return int(scores_v.argmax())

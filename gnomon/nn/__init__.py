@@ -1,4 +1,4 @@
-"""Modules with PyTorch's names, arguments, first values and state_dict keys."""
+"""Modules with PyTorch's names, arguments, initial values and state_dict keys."""
 
 from gnomon.lazy import modules_below
 from gnomon.nn import functional, init, parallel, utils

@@ -50,7 +50,7 @@ class CELU(Module):
     """elu whose slope is continuous for every alpha (Barron 2017, arXiv:1704.07483). As a module."""
     def __init__(self, alpha: Any = ..., inplace: Any = ...) -> None: ...
 class CTCLoss(Module):
-    """The unlikeliness of texts: log_probs (t, n, c) of each class at each step, or (t, c) of one. As a module."""
+    """The CTC loss: minus the log-probability of target texts, without an alignment. As a module."""
     def __init__(self, blank: Any = ..., reduction: Any = ..., zero_infinity: Any = ...) -> None: ...
 class ChannelShuffle(Module):
     """Channels dealt out in turn: the first of every group, then the second, ... As a module."""
@@ -297,13 +297,13 @@ class SoftMarginLoss(Module):
     """log(1 + exp(−target · x)), targets 1 or −1. As a module."""
     def __init__(self, size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> None: ...
 class Softmax(Module):
-    """exp(x) as shares of their sum along an axis. As a module."""
+    """exp(x) divided by its sum along an axis. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
 class Softmax2d(Module):
     """softmax over the channels of an image. As a module."""
     def __init__(self) -> None: ...
 class Softmin(Module):
-    """softmax of -x. As a module."""
+    """The softmax of -x. As a module."""
     def __init__(self, dim: Any = ...) -> None: ...
 class Softplus(Module):
     """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold. As a module."""
@@ -335,7 +335,7 @@ class TripletMarginLoss(Module):
     """max(0, distance to the positive − distance to the negative + margin). As a module."""
     def __init__(self, margin: Any = ..., p: Any = ..., eps: Any = ..., swap: Any = ..., size_average: Any = ..., reduce: Any = ..., reduction: Any = ...) -> None: ...
 class TripletMarginWithDistanceLoss(Module):
-    """triplet_margin_loss by a distance of the caller's own. As a module."""
+    """triplet_margin_loss with a distance function of the caller; by default pairwise_distance. As a module."""
     def __init__(self, distance_function: Any = ..., margin: Any = ..., swap: Any = ..., reduction: Any = ...) -> None: ...
 from gnomon.nn.linear import Unflatten as Unflatten
 class Unfold(Module):

@@ -60,7 +60,7 @@ Softmax2d = module_of("Softmax2d", softmax_of_channels)
 
 
 class PReLU(SettingsModule):
-    """x where it is positive, a learned share of it elsewhere.
+    """The parametric ReLU: x where it is positive, else x times a learned slope.
 
     Shapes: input (*s) -> (*s)
 
@@ -84,11 +84,11 @@ class PReLU(SettingsModule):
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Set all shares to `init`."""
+        """Set all slopes to `init`."""
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """x, or its share."""
+        """Apply the activation to the input."""
         return F.prelu(input, self.weight)
 
 
@@ -96,7 +96,7 @@ class PReLU(SettingsModule):
 
 
 class WeightedLoss(ReducedLoss):
-    """Base of losses of a user's own whose classes have weights."""
+    """Base class for user-defined losses with weights of classes."""
 
     def __init__(
         self,
@@ -110,11 +110,11 @@ class WeightedLoss(ReducedLoss):
 
 
 OLD = dict.fromkeys(OLDER)
-"""Places of the older words for a reduction, where a loss takes its settings by position."""
+"""The deprecated reduction arguments of losses, at their positions among the settings."""
 CLASSES = {"weight": None, "size_average": None, "ignore_index": -100, "reduce": None} | {
     "reduction": "mean"
 }
-"""Settings of losses whose targets are classes."""
+"""The settings of losses whose targets are classes."""
 MSELoss = module_of("MSELoss", F.mse_loss, **OLD, reduction="mean")
 L1Loss = module_of("L1Loss", F.l1_loss, **OLD, reduction="mean")
 SmoothL1Loss = module_of("SmoothL1Loss", F.smooth_l1_loss, **OLD, reduction="mean", beta=1.0)
@@ -146,7 +146,7 @@ TripletMarginLoss = module_of(
 
 
 class Weighted(SettingsModule):
-    """A loss whose weights are buffers, so that they follow the module's dtype."""
+    """Base of losses whose weights are buffers, so that they follow the module's dtype."""
 
     WEIGHTS = ("weight",)
 
@@ -158,7 +158,7 @@ class Weighted(SettingsModule):
 
 
 def weighted(name: str, function: Any, weights: tuple[str, ...], **settings: Any) -> type:
-    """A class of losses with weights."""
+    """A class of losses that call a function with these weights and settings."""
     made = module_of(name, function, **settings)
     body = {"WEIGHTS": weights, "__doc__": made.__doc__, "__module__": "gnomon.nn"}
     return type(name, (Weighted, made), body)
@@ -253,7 +253,7 @@ POOLS = {
     "AdaptiveAvgPool": {"output_size": REQUIRED},
     "AdaptiveMaxPool": {"output_size": REQUIRED, "return_indices": False},
 }
-"""Kind of pool -> its settings."""
+"""The settings of pooling layers, by kind."""
 BORDERS = {
     "ZeroPad": ("constant", {}),
     "ConstantPad": ("constant", {"value": 0.0}),
@@ -261,7 +261,7 @@ BORDERS = {
     "ReplicationPad": ("replicate", {}),
     "CircularPad": ("circular", {}),
 }
-"""Kind of border -> its mode, and its settings beside its widths."""
+"""The mode and further settings of padding layers, by kind."""
 
 
 def bordered(mode: str, count: int) -> Any:
@@ -276,7 +276,7 @@ def bordered(mode: str, count: int) -> Any:
 
 
 def unpooled(count: int) -> Any:
-    """max_unpool, which takes its size with its input."""
+    """A function max_unpool1d, 2d or 3d that takes output_size as its third argument."""
     function = getattr(F, f"max_unpool{count}d")
 
     def unpool(input: Tensor, indices: Tensor, output_size: Any = None, **kept: Any) -> Tensor:
@@ -287,7 +287,7 @@ def unpooled(count: int) -> Any:
 
 
 def over_axes() -> Iterator[type]:
-    """The classes of pools and of borders, over one, two and three axes."""
+    """The classes of pooling and padding over one, two and three axes."""
     drawn = dict.fromkeys(("output_size", "output_ratio", "_random_samples"))
     for count in (2, 3):
         name, function = f"FractionalMaxPool{count}d", getattr(F, f"fractional_max_pool{count}d")
@@ -310,7 +310,7 @@ globals().update({kind.__name__: kind for kind in over_axes()})
 
 
 class Dropped(SettingsModule):
-    """A dropout: it acts in training only."""
+    """Base of dropout layers, which act in training only."""
 
     SETTINGS = {"p": 0.5, "inplace": False}  # noqa: RUF012
     LINE = "p={p}, inplace={inplace}"
@@ -321,12 +321,12 @@ class Dropped(SettingsModule):
             check_chance(type(self).__name__, self.p)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input, parts of it set to 0 in training."""
+        """Set parts of the input to 0 in training."""
         return type(self).FUNCTION(input, self.p, self.training, self.inplace)
 
 
 class RReLU(Dropped):
-    """x where it is positive, elsewhere a share of it, which is drawn in training.
+    """The randomized ReLU: x if positive, else x times a slope, drawn at random in training.
 
     Shapes: input (*s) -> (*s)
 
@@ -338,12 +338,12 @@ class RReLU(Dropped):
     LINE = f"lower={{lower}}, upper={{upper}}{INPLACE}"
 
     def forward(self, input: Tensor) -> Tensor:
-        """x, or its share."""
+        """Apply the activation to the input."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class Dropout(Dropped):
-    """Elements set to 0 by chance.
+    """Set elements to 0 at random in training, and scale up the others.
 
     Shapes: input (*s) -> (*s)
 
@@ -355,7 +355,7 @@ class Dropout(Dropped):
 
 
 class Dropout1d(Dropped):
-    """Channels set to 0 by chance.
+    """Set whole channels to 0 at random in training, and scale up the others.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 
@@ -367,7 +367,7 @@ class Dropout1d(Dropped):
 
 
 class Dropout2d(Dropout1d):
-    """Channels set to 0 by chance.
+    """Set whole channels of images to 0 at random in training, and scale up the others.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 
@@ -377,7 +377,7 @@ class Dropout2d(Dropout1d):
 
 
 class Dropout3d(Dropout1d):
-    """Channels set to 0 by chance.
+    """Set whole channels of volumes to 0 at random in training, and scale up the others.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 
@@ -399,7 +399,7 @@ class AlphaDropout(Dropped):
 
 
 class FeatureAlphaDropout(Dropped):
-    """AlphaDropout of whole channels.
+    """AlphaDropout that drops whole channels.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 

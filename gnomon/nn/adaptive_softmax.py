@@ -16,14 +16,16 @@ from gnomon.tensor.tensor import Tensor
 
 
 class LogChances(NamedTuple):
-    """The logarithm of each target's chance, and minus their mean."""
+    """The log-probability of each target, and the loss: minus their mean."""
 
     output: Tensor
     loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """The logarithm of a target's chance; classes after a cutoff are a cluster (Grave et al. 2016).
+    """An efficient softmax over many classes, rare ones in clusters (Grave et al. 2016).
+
+    Classes after each cutoff form a cluster.
 
     Shapes: input (n, in_features), target (n) -> (n), ()
 
@@ -64,12 +66,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(*(Linear(*x, bias=False, dtype=dtype) for x in layers)))
 
     def reset_parameters(self) -> None:
-        """Draw the parameters."""
+        """Initialize all parameters at random."""
         for layer in (self.head, *(x for cluster in self.tail for x in cluster)):
             layer.reset_parameters()
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """The logarithm of each class's chance."""
+        """The log-probability of each class."""
         head = F.log_softmax(self.head(input), dim=-1)
         parts = [head[..., : self.shortlist_size]]
         for k, cluster in enumerate(self.tail, self.shortlist_size):
@@ -77,10 +79,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return FUNCTIONS["cat"](parts, dim=-1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """The class of the largest chance."""
+        """The most probable class."""
         return self.log_prob(input).argmax(dim=-1)
 
     def forward(self, input: Tensor, target: Tensor) -> LogChances:
-        """The logarithms of the targets' chances, and the loss."""
+        """The log-probabilities of the targets, and the loss."""
         output = self.log_prob(input).gather(-1, target.unsqueeze(-1)).squeeze(-1)
         return LogChances(output, -output.mean())

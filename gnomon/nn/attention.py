@@ -1,4 +1,4 @@
-"""Attention over tensors, and the module of many heads. The operation itself is in gnomon/ops."""
+"""MultiheadAttention, and attention over tensors; the operation itself is in gnomon/ops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Mix the rows of value by how well each query matches each key.
+    """Attention: a mean of the rows of value, weighted by the softmax of query-key products.
 
     Shapes: query (..., h, t, d), key (..., g, s, d), value (..., g, s, e) -> (..., h, t, e)
 
@@ -66,7 +66,7 @@ def scaled_dot_product_attention(
             heads = query.shape[-3]
             key, value = (x.repeat_interleave(heads // x.shape[-3], -3) for x in (key, value))
         weights = attention_weights(query, key, attn_mask, is_causal, scale)
-        return drop(weights, dropout_p) @ value
+        return apply_dropout(weights, dropout_p) @ value
     return apply(
         OPS["attention"],
         (query, key, value),
@@ -75,9 +75,9 @@ def scaled_dot_product_attention(
 
 
 def in_one_batch(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """Queries, keys and values with the batch axes that they have together.
+    """Queries, keys and values expanded to common batch axes.
 
-    Heads of one kind are repeated for several of another, but for keys that query heads share.
+    A single head is repeated, except for keys and values that several query heads share.
     """
     shapes = [tuple(x.shape[:-2]) for x in (query, key, value)]
     (q, k, v), batches = ((1, *shape)[-1] for shape in shapes), [shape[:-1] for shape in shapes]
@@ -98,7 +98,7 @@ def attention_weights(
     scale: float | None,
     unseen: Tensor | None = None,
 ) -> Tensor:
-    """The shares with which each query mixes the rows; equal ones where it is known to see none."""
+    """The weights softmax(query · keyᵀ · scale); equal ones for `unseen` queries, without keys."""
     factor = 1 / sqrt(query.shape[-1]) if scale is None else scale
     scores = (query * factor) @ key.mT
     if causal:
@@ -112,21 +112,21 @@ def attention_weights(
 
 
 def nothing_seen(mask: Tensor) -> Tensor:
-    """The queries that a mask hides everything from: (b, h, t, 1).
+    """The mask of queries all of whose keys are masked: (b, h, t, 1).
 
-    What they mix is NaN, and put in their place at the end: gradients of others then stay numbers.
+    Their results are NaN, which are filled in at the end, so that other gradients stay finite.
     """
     hidden = ~mask if mask.dtype is bool_ else mask == float("-inf")
     return hidden.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape)).all(-1, keepdim=True)
 
 
-def drop(x: Tensor, p: float) -> Tensor:
-    """x with elements set to 0 by chance."""
+def apply_dropout(x: Tensor, p: float) -> Tensor:
+    """Apply dropout with probability p to a tensor."""
     return apply(OPS["dropout"], (x, default_generator.key(), float(p)))
 
 
 class MultiheadAttention(Module):
-    """Several attentions side by side over projections of queries, keys and values.
+    """Multi-head attention with projections of queries, keys and values.
 
     Shapes: query (t, n, embed_dim), key (s, n, kdim), value (s, n, vdim) -> (t, n, embed_dim),
     (n, t, s)
@@ -214,7 +214,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The mixed values, and the weights (averaged over heads) when they are wanted."""
+        """The attention's result, and its weights (averaged over heads); None if not needed."""
         alone = query.ndim == 2
         if alone:
             query, key, value = (x.unsqueeze(0) for x in (query, key, value))
@@ -239,7 +239,7 @@ class MultiheadAttention(Module):
         return (mixed if self.batch_first else mixed.transpose(0, 1)), weights
 
     def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Queries, keys and values by heads: (b, h, t, k)."""
+        """The projected queries, keys and values, split by head: (b, h, t, k)."""
         width = self.embed_dim
         if self._qkv_same_embed_dim:
             weights = [self.in_proj_weight[k * width : (k + 1) * width] for k in range(3)]
@@ -258,7 +258,7 @@ class MultiheadAttention(Module):
         return x.reshape(x.shape[0], x.shape[1], self.num_heads, self.head_dim).transpose(1, 2)
 
     def _extended(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values with a learned or a zero position behind them."""
+        """Keys and values with the learned position, and one of zeros, appended if requested."""
         pairs = []
         for x, bias in ((k, self.bias_k), (v, self.bias_v)):
             parts = [x]
@@ -272,7 +272,7 @@ class MultiheadAttention(Module):
     def _mask(
         self, query: Tensor, keys: int, padding: Tensor | None, attn_mask: Tensor | None
     ) -> Tensor | None:
-        """One mask of scores, broadcast over (b, h, t, s)."""
+        """The combined mask of scores, broadcast over (b, h, t, s); None without masks."""
         found = None
         for word, given in (("key_padding_mask", padding), ("attn_mask", attn_mask)):
             if given is not None and given.dtype.is_integer:
@@ -283,10 +283,10 @@ class MultiheadAttention(Module):
         if attn_mask is not None:
             if attn_mask.ndim == 3:
                 attn_mask = attn_mask.reshape(-1, self.num_heads, *attn_mask.shape[1:])
-            found = widened(attn_mask, keys)
+            found = widen_mask(attn_mask, keys)
         if padding is not None:
-            more = widened(padding[:, None, None, :], keys)
-            found = more if found is None else joined(found, more, query.dtype)
+            more = widen_mask(padding[:, None, None, :], keys)
+            found = more if found is None else join_masks(found, more, query.dtype)
         if found is not None and found.dtype is bool_:
             return ~found
         return found
@@ -300,12 +300,12 @@ class MultiheadAttention(Module):
         need_weights: bool,
         unseen: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Mixed values and weights; where a query sees nothing, weights are NaN, and values any."""
+        """The weighted values, and the weights; NaN weights for queries without any visible key."""
         p = self.dropout if self.training else 0.0
         if not need_weights:
             return scaled_dot_product_attention(q, k, v, mask, p), None
         weights = attention_weights(q, k, mask, False, None, unseen)
-        weights = drop(weights, p) if p else weights
+        weights = apply_dropout(weights, p) if p else weights
         shown = weights if unseen is None else weights.masked_fill(unseen, float("nan"))
         return weights @ v, shown
 
@@ -338,7 +338,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """MultiheadAttention's forward with the parameters of the caller's own.
+    """MultiheadAttention's forward as a function of explicit parameters.
 
     Shapes: query (t, n, d), key (s, n, k), value (s, n, v) -> (t, n, d), (n, t, s)
 
@@ -368,7 +368,7 @@ def multi_head_attention_forward(
 
 
 class SDPBackend(Enum):
-    """The ways that PyTorch computes attention; here the compiler chooses one itself."""
+    """PyTorch's attention backends; they have no effect, since the compiler chooses."""
 
     ERROR = -1
     MATH = 0
@@ -382,7 +382,7 @@ class SDPBackend(Enum):
 def sdpa_kernel(
     backends: SDPBackend | Sequence[SDPBackend], set_priority: bool = False
 ) -> Iterator[None]:
-    """Accept PyTorch's choice of attention backends; it changes nothing here.
+    """A context that accepts PyTorch's choice of attention backends, without effect.
 
     >>> with sdpa_kernel(SDPBackend.MATH):
     ...     scaled_dot_product_attention(ones(1, 1), ones(1, 1), ones(1, 1))
@@ -394,7 +394,7 @@ def sdpa_kernel(
     yield
 
 
-def widened(mask: Tensor, keys: int) -> Tensor:
+def widen_mask(mask: Tensor, keys: int) -> Tensor:
     """Extend a mask to added key positions, which are visible."""
     missing = keys - mask.shape[-1]
     if not missing:
@@ -402,15 +402,15 @@ def widened(mask: Tensor, keys: int) -> Tensor:
     return FUNCTIONS["pad"](mask, (0, missing))
 
 
-def joined(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
-    """Two masks, where PyTorch's True hides, as one."""
+def join_masks(left: Tensor, right: Tensor, dtype: Any) -> Tensor:
+    """The combination of two masks whose True hides a key, as in PyTorch."""
     if left.dtype is bool_ and right.dtype is bool_:
         return left | right
-    return additive(left, dtype) + additive(right, dtype)
+    return additive_mask(left, dtype) + additive_mask(right, dtype)
 
 
-def additive(mask: Tensor, dtype: Any) -> Tensor:
-    """A mask as numbers that are added to scores."""
+def additive_mask(mask: Tensor, dtype: Any) -> Tensor:
+    """A mask as numbers to add to scores: -inf where a key is hidden."""
     if mask.dtype is not bool_:
         return mask
     return zeros(tuple(mask.shape), dtype=dtype).masked_fill(mask, float("-inf"))

@@ -1,7 +1,7 @@
-"""Hooks of modules in backward passes: with the gradients of outputs, and of inputs too.
+"""Backward hooks of modules, with the gradients of outputs and inputs.
 
-A call's tensors are passed on by a function whose gradient calls the hooks. Hooks of single tensors
-are in tensor/autograd/hooks.py.
+A call's tensors pass through a function whose gradient calls the hooks. Hooks of single tensors are
+in tensor/autograd/hooks.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GradientTuple = tuple[Tensor | None, ...]
 
 
 class HookedCall:
-    """One call of a module: its hooks, and the gradients of its outputs when they are known."""
+    """One call of a module with backward hooks: the hooks, and the outputs' gradients once set."""
 
     def __init__(
         self, module: Any, before: dict[int, Callable], after: dict[int, Callable]
@@ -29,10 +29,10 @@ class HookedCall:
         self.outputs: GradientTuple | None = None
         self.count, self.places = 0, None
         self.kinds: list[tuple | None] = []
-        """Shapes and dtypes of the inputs that are floats: one without a gradient shows zeros."""
+        """Shapes and dtypes of floating-point inputs; hooks get zeros for a missing gradient."""
 
     def inputs_of(self, given: tuple) -> tuple:
-        """The call's inputs, whose gradients come to hooks."""
+        """The call's inputs, connected so that hooks receive their gradients."""
         self.count = len(given)
         made, self.places = passed_on(given, self._at_inputs)
         self.kinds = [(x.shape, x.dtype) if is_float(x) else None for x in given]
@@ -47,10 +47,10 @@ class HookedCall:
         return type(output)(*made) if hasattr(output, "_fields") else made
 
     def _at_outputs(self, gradients: GradientTuple) -> GradientTuple:
-        """Run the pre-hooks on the gradients of all outputs; the gradients to continue with."""
+        """Run the pre-hooks on the gradients of all outputs; returns the possibly changed ones."""
         for hook in self.before:
             answer = hook(self.module, gradients)
-            gradients = gradients if answer is None else checked(answer, gradients, "pre hook")
+            gradients = gradients if answer is None else as_tuple_of(answer, gradients, "pre hook")
         self.outputs = gradients
         if self.places is None:  # no input has a gradient: there is nothing to wait for
             for hook in self.after:
@@ -64,7 +64,7 @@ class HookedCall:
         return gradients
 
     def _at_inputs(self, gradients: GradientTuple) -> GradientTuple:
-        """Run the hooks after the backward pass, on the gradients of all inputs."""
+        """Run the hooks on the gradients of all inputs; returns the possibly changed ones."""
         if self.outputs is None:
             return gradients  # a gradient came past the outputs, as those of gradients do
         gradients = tuple(
@@ -73,13 +73,13 @@ class HookedCall:
         )
         for hook in self.after:
             answer = hook(self.module, gradients, self.outputs)
-            gradients = gradients if answer is None else checked(answer, gradients, "hook")
+            gradients = gradients if answer is None else as_tuple_of(answer, gradients, "hook")
         self.outputs = None
         return gradients
 
 
 class Passed(Function):
-    """Tensors as they are; their gradients go through a function, which may change them."""
+    """The identity of tensors, whose gradients go through a function that may change them."""
 
     calls_hooks = True
 
@@ -94,14 +94,14 @@ class Passed(Function):
 
     @staticmethod
     def backward(context: Any, *gradients: Tensor | None) -> tuple:
-        """The gradients as the function changes them."""
+        """The gradients, changed by the function."""
         return (None, *context.through([*gradients]))
 
 
 def passed_on(given: tuple, change: Callable[[GradientTuple], GradientTuple]) -> tuple[tuple, Any]:
-    """A call's arguments, with `change` applied to their gradients, and the tensors' places.
+    """A call's arguments with `change` applied to their gradients, and the tensors' positions.
 
-    Where no tensor has a gradient, they are as they were, and there are no places.
+    If no tensor requires a gradient, the arguments are returned unchanged, with None for positions.
     """
     places = [k for k, x in enumerate(given) if isinstance(x, Tensor)]
     tensors = [given[k] for k in places]
@@ -122,12 +122,12 @@ def passed_on(given: tuple, change: Callable[[GradientTuple], GradientTuple]) ->
 
 
 def is_float(value: Any) -> bool:
-    """Whether a value is a tensor of floats."""
+    """Whether a value is a floating-point tensor."""
     return isinstance(value, Tensor) and value.dtype.is_floating_point
 
 
-def checked(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
-    """The gradients that a hook gives, of which there must be as many."""
+def as_tuple_of(answer: Any, gradients: GradientTuple, what: str) -> GradientTuple:
+    """The gradients returned by a hook as a tuple, whose number is checked."""
     found = answer if isinstance(answer, tuple) else (answer,)
     if len(found) != len(gradients):
         raise GradientError(

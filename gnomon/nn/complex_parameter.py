@@ -1,4 +1,4 @@
-"""Complex tensors that a module owns: a real leaf underneath holds both parts of each number."""
+"""Complex parameters and buffers, each over a real leaf that holds both parts of each number."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Owned", "owned"]
 
 
 class Owned(Complex):
-    """A complex parameter or buffer; to isinstance it is of the class that it was made for."""
+    """A complex parameter or buffer, which isinstance() takes for one of class `kind`."""
 
     __slots__ = ("kind",)
     __class__ = property(lambda self: self.kind)  # type: ignore[assignment]
     kind: type[Tensor]
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
-        """Call hook(tensor) after its gradient was gathered."""
+        """Call hook(tensor) after its gradient was accumulated."""
         return self._pair.register_post_accumulate_grad_hook(lambda _: hook(self))
 
     def _like(self, pair: Tensor) -> Owned:
@@ -37,7 +37,7 @@ class Owned(Complex):
 
 
 def owned(kind: type[Tensor], pair: Tensor) -> Owned:
-    """A complex tensor of a class over a real leaf."""
+    """A complex parameter or buffer of a class, over a real leaf."""
     made = Owned((pair,))
     made.kind = kind
     return made

@@ -1,4 +1,4 @@
-"""Functions of nn.functional that are a call or two of operations."""
+"""Functions of nn.functional that are compositions of a few operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnomon.tensor.tensor import Tensor
 
 @overridable
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Larger or smaller images, each pixel the nearest one's.
+    """Resize images; each pixel takes the value of the nearest one.
 
     Shapes: input (n, c, *s) -> (n, c, *p); p = floor(s * scale_factor)
 
@@ -25,7 +25,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 @overridable
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Larger or smaller images, between pixels by lines, whose corners stay.
+    """Resize images by bilinear interpolation with aligned corners.
 
     Shapes: input (n, c, *s) -> (n, c, *p); p = floor(s * scale_factor)
 
@@ -46,7 +46,7 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss by a distance of the caller's own.
+    """triplet_margin_loss with a distance function of the caller; by default pairwise_distance.
 
     Shapes: anchor (*s, d), positive (*s, d), negative (*s, d) -> (*s) if reduction == "none" else
     ()

@@ -13,15 +13,15 @@ from gnomon.nn.parameter import Parameter
 from gnomon.tensor.tensor import Tensor
 
 
-def renumbered(owner: Module, modules: Iterable[Module]) -> None:
-    """Keep these modules under 0, 1, 2 and so on."""
+def replace_modules(owner: Module, modules: Iterable[Module]) -> None:
+    """Replace a container's modules by these, named 0, 1, 2 and so on."""
     owner._modules.clear()
     for number, module in enumerate(modules):
         owner.add_module(str(number), module)
 
 
 class NumberedContainer(Module):
-    """Base of containers whose modules have numbers."""
+    """Base of containers whose modules are named by their positions."""
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -42,7 +42,7 @@ class NumberedContainer(Module):
     def __delitem__(self, index: int | slice) -> None:
         kept = list(self._modules.values())
         del kept[index]
-        renumbered(self, kept)
+        replace_modules(self, kept)
 
     def append(self, module: Module) -> Any:
         """Add a module at the end."""
@@ -56,30 +56,30 @@ class NumberedContainer(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Add a module before a place."""
+        """Insert a module before a position."""
         kept = list(self._modules.values())
         if not -len(kept) <= index <= len(kept):
             raise IndexError(f"insert: no place {index} among {len(kept)} modules.")
         kept.insert(index, module)
-        renumbered(self, kept)
+        replace_modules(self, kept)
         return self
 
     def pop(self, index: int = -1) -> Module:
-        """Take a module out."""
+        """Remove a module, and return it."""
         found = self[index]
         del self[index]
         return found
 
 
 def parts_of(other: object) -> list[Module]:
-    """The modules of a Sequential that is joined to another."""
+    """The modules of a Sequential operand of +; ArgumentError for other types."""
     if not isinstance(other, Sequential):
         raise ArgumentError(f"Sequential: + takes another Sequential: got {type(other).__name__}.")
     return [*other]
 
 
 def at_least_once(times: object) -> int:
-    """Check the number of times that the modules of a Sequential are repeated."""
+    """The number of repetitions of a Sequential, checked to be 1 or more."""
     if not isinstance(times, int):
         raise TypeError(f"Sequential: * takes a whole number: got {type(times).__name__}.")
     if times < 1:
@@ -88,7 +88,7 @@ def at_least_once(times: object) -> int:
 
 
 class Sequential(NumberedContainer):
-    """Modules called one after another.
+    """A chain of modules; each one's output is the input of the next.
 
     >>> Sequential(Module(), Module())[1]
     Module()
@@ -102,7 +102,7 @@ class Sequential(NumberedContainer):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            renumbered(self, modules)
+            replace_modules(self, modules)
 
     def _as_arguments(self, modules: list[Module]) -> tuple:
         return tuple(modules)
@@ -122,14 +122,14 @@ class Sequential(NumberedContainer):
         return self.extend([*self] * (at_least_once(times) - 1))
 
     def forward(self, input: Any) -> Any:
-        """The last module's output."""
+        """The output of the last module."""
         for module in self._modules.values():
             input = module(input)
         return input
 
 
 class ModuleList(NumberedContainer):
-    """Modules in a list.
+    """A list of modules.
 
     >>> len(ModuleList([Module(), Module()]))
     2
@@ -137,7 +137,7 @@ class ModuleList(NumberedContainer):
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        renumbered(self, modules or ())
+        replace_modules(self, modules or ())
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
@@ -146,7 +146,7 @@ class ModuleList(NumberedContainer):
         return self.extend(other)
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        """The numbers of modules in a row that print alike, and their text."""
+        """The numbers and text of consecutive modules with equal text."""
         at = 0
         for text, alike in groupby(map(repr, self)):
             count = len(list(alike))
@@ -156,7 +156,7 @@ class ModuleList(NumberedContainer):
 
 
 class NamedContainer:
-    """The part of a dict that ModuleDict and ParameterDict share."""
+    """Base of ModuleDict and ParameterDict: the methods of a dict."""
 
     PLACE = ""
 
@@ -192,18 +192,18 @@ class NamedContainer:
         return getattr(self, self.PLACE).pop(key)
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all values."""
         getattr(self, self.PLACE).clear()
 
     def update(self, others: Any) -> None:
-        """Add or replace several."""
+        """Add or replace several values, from a mapping or from pairs."""
         named = isinstance(others, (Mapping, NamedContainer))
         for key, value in others.items() if named else others:
             self[key] = value
 
 
 class ModuleDict(NamedContainer, Module):
-    """Modules under names.
+    """A dict of modules by name.
 
     >>> list(ModuleDict({"first": Module()}))
     ['first']
@@ -222,7 +222,7 @@ class ModuleDict(NamedContainer, Module):
 
 
 class ParameterDict(NamedContainer, Module):
-    """Parameters under names.
+    """A dict of parameters by name.
 
     >>> list(ParameterDict({"scale": Parameter(tensor([1.0]))}))
     ['scale']
@@ -231,8 +231,8 @@ class ParameterDict(NamedContainer, Module):
     PLACE = "_parameters"
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        """The names of parameters, and what they are."""
-        return ((name, about(x, x.type())) for name, x in self._parameters.items())
+        """The names and descriptions of the parameters."""
+        return ((name, parameter_line(x, x.type())) for name, x in self._parameters.items())
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -261,7 +261,7 @@ class ParameterDict(NamedContainer, Module):
         return self
 
     def update(self, others: Any) -> None:
-        """Add or replace several; those of a plain dict in the order of their names."""
+        """Add or replace several parameters; those of a plain dict are sorted by name."""
         ordered = isinstance(others, (OrderedDict, ParameterDict))
         plain = isinstance(others, Mapping) and not ordered
         super().update(sorted(others.items()) if plain else others)
@@ -277,34 +277,34 @@ class ParameterDict(NamedContainer, Module):
         return self._parameters[key]
 
     def popitem(self) -> tuple[str, Parameter | None]:
-        """Take the last one out, with its name."""
+        """Remove the last parameter, and return its name and value."""
         return self._parameters.popitem()
 
     def copy(self) -> ParameterDict:
-        """A ParameterDict with the same parameters."""
+        """A new ParameterDict with the same parameters."""
         return type(self)(OrderedDict(self.items()))
 
     def fromkeys(self, keys: Iterable[str], default: Tensor | None = None) -> ParameterDict:
-        """A ParameterDict whose names all have one value."""
+        """A ParameterDict with one value for all names."""
         return type(self)(OrderedDict.fromkeys(keys, default))
 
 
-def about(x: Tensor, kind: object) -> str:
-    """The line that prints a parameter in a container."""
+def parameter_line(x: Tensor, kind: object) -> str:
+    """The line that describes a parameter in a container's text."""
     name = "Parameter containing" if isinstance(x, Parameter) else "Object of type"
     return f"{name}: [{kind} of size {'x'.join(map(str, x.shape))}]"
 
 
 class ParameterList(Module):
-    """Parameters in a list.
+    """A list of parameters.
 
     >>> len(ParameterList([tensor([1.0]), tensor([2.0])]))
     2
     """
 
     def _lines(self) -> Iterator[tuple[str, str]]:
-        """The numbers of parameters, and what they are."""
-        return ((name, about(x, x.dtype)) for name, x in self._parameters.items())
+        """The numbers and descriptions of the parameters."""
+        return ((name, parameter_line(x, x.dtype)) for name, x in self._parameters.items())
 
     def __init__(self, values: Iterable[Tensor] | None = None) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Values of a module's parameters and buffers, replaced: in another dtype, elsewhere, empty.
+"""Convert a module's parameters and buffers: to another dtype or device, or to empty ones.
 
-What holds them is module.py.
+module.py has the modules' methods for it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from gnomon.tensor.views import full_chain
 
 
 class Converted:
-    """The part of Module that replaces values."""
+    """Base of Module with the methods that replace parameters' and buffers' values."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Replace the values of all parameters, gradients and buffers."""
+        """Replace the values of all parameters, gradients and buffers by fn of them."""
         for module in self.modules():
             with no_grad():
                 for value in module._parameters.values():
@@ -61,7 +61,7 @@ class Converted:
         return self._floats(dtype, **kept)
 
     def _floats(self, dtype: DType, **kept: Any) -> Self:
-        """Cast floating parameters and buffers."""
+        """Cast floating-point parameters and buffers to a dtype."""
         return self._apply(lambda t: t.to(dtype if t.dtype.is_floating_point else t.dtype, **kept))
 
     def type(self, dst_type: object) -> Self:
@@ -69,40 +69,40 @@ class Converted:
         return self._apply(lambda t: t.to(dtype_of(dst_type)))
 
     def float(self) -> Self:
-        """Floats as float32."""
+        """Cast floating-point parameters and buffers to float32."""
         return self._floats(dtype_of("float32"))
 
     def double(self) -> Self:
-        """Floats as float64."""
+        """Cast floating-point parameters and buffers to float64."""
         return self._floats(dtype_of("float64"))
 
     def half(self) -> Self:
-        """Floats as float16."""
+        """Cast floating-point parameters and buffers to float16."""
         return self._floats(dtype_of("float16"))
 
     def bfloat16(self) -> Self:
-        """Floats as bfloat16."""
+        """Cast floating-point parameters and buffers to bfloat16."""
         return self._floats(dtype_of("bfloat16"))
 
     def cpu(self) -> Self:
-        """Itself; TraceError where parameters have no elements."""
+        """Move parameters and buffers to the CPU; TraceError for those without elements."""
         return self.to(device="cpu")
 
     def cuda(self, device: object = None) -> Self:
-        """Itself, with parameters and buffers on the card; ArgumentError where there is none."""
+        """Move parameters and buffers to the card; ArgumentError without one."""
         return self.to(device=card_named(device))
 
     def share_memory(self) -> Self:
-        """Share all parameters and buffers, as Tensor.share_memory_ does."""
+        """Move all parameters and buffers to shared memory, as Tensor.share_memory_ does."""
         return self._apply(lambda t: t.share_memory_())
 
     def to_empty(self, *, device: object, recurse: bool = True) -> Self:
-        """Parameters and buffers of any values on a device."""
+        """Move parameters and buffers to a device, with uninitialized values."""
         return self._apply(lambda t: emptied(t, device))
 
 
 def emptied(value: Tensor, device: object) -> Tensor:
-    """A tensor of arbitrary values on a device, with the layout over ranks that it had."""
+    """An uninitialized tensor on a device, with another one's shape and layout over ranks."""
     if not mesh_results or not layouts.layout_of(value):
         return empty_like(value, device=device)
     part = value._storage.node

@@ -16,8 +16,8 @@ from gnomon.ops.arguments import choice
 from gnomon.tensor.tensor import Tensor
 
 
-def each(value: Any, count: int) -> Any:
-    """One number per axis."""
+def per_axis(value: Any, count: int) -> Any:
+    """A setting as a tuple of one number per axis; a text unchanged."""
     return value if isinstance(value, str) else repeated(value, count)
 
 
@@ -25,7 +25,7 @@ single, pair, triple = (partial(repeated, count=count) for count in (1, 2, 3))
 
 
 class Convolution(Module):
-    """Base of all: settings, parameters, and how parameters are drawn."""
+    """Base of convolutions: settings, parameters and their initialization."""
 
     COUNT = 0
     TRANSPOSED = False
@@ -51,10 +51,10 @@ class Convolution(Module):
                 f"got {in_channels}, {out_channels} and {groups}."
             )
         n = self.COUNT
-        self._check_padding(padding, each(stride, n), padding_mode)
+        self._check_padding(padding, per_axis(stride, n), padding_mode)
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = each(kernel_size, n), each(stride, n)
-        self.padding, self.dilation = each(padding, n), each(dilation, n)
+        self.kernel_size, self.stride = per_axis(kernel_size, n), per_axis(stride, n)
+        self.padding, self.dilation = per_axis(padding, n), per_axis(dilation, n)
         self.padding_mode = padding_mode
         first, second = (
             (in_channels, out_channels) if self.TRANSPOSED else (out_channels, in_channels)
@@ -66,7 +66,7 @@ class Convolution(Module):
             self.to(dtype)
 
     def _check_padding(self, padding: Any, stride: tuple[int, ...], mode: str) -> None:
-        """Refuse words for padding that are none, or do not go with the strides."""
+        """Refuse unknown names of paddings, and those that do not fit the strides."""
         name = type(self).__name__
         choice(name, "padding_mode", mode, ("zeros", "circular", "replicate", "reflect"))
         if isinstance(padding, str):
@@ -75,7 +75,7 @@ class Convolution(Module):
                 raise ArgumentError(f"{name}: padding='same' needs stride 1: got {stride}.")
 
     def reset_parameters(self) -> None:
-        """Draw the parameters."""
+        """Initialize the parameters at random."""
         init.kaiming_uniform_(self.weight, a=sqrt(5))
         if self.bias is not None:
             inside, _ = init.fans(self.weight)
@@ -83,7 +83,7 @@ class Convolution(Module):
                 init.uniform_(self.bias, -1 / sqrt(inside), 1 / sqrt(inside))
 
     def forward(self, input: Tensor) -> Tensor:
-        """The windows of the input, contracted with the kernel."""
+        """The convolution of the input with the weight."""
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._borders(), self.padding_mode), 0
@@ -92,7 +92,7 @@ class Convolution(Module):
         return function(input, self.weight, self.bias, *settings)
 
     def _borders(self) -> list[int]:
-        """Border widths as pad() takes them: the last axis first."""
+        """The padding widths in the order of pad(): last axis first."""
         if self.padding == "valid":
             return [0] * (2 * self.COUNT)
         widths: list[int] = []
@@ -105,7 +105,7 @@ class Convolution(Module):
         return widths
 
     def extra_repr(self) -> str:
-        """The settings, those alone that are not the usual ones behind the stride."""
+        """The settings as text; after the stride only those that differ from the defaults."""
         none, one = (0,) * self.COUNT, (1,) * self.COUNT
         first = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}"
         sizes = unusual(self, padding=none, dilation=one, output_padding=none, groups=1)
@@ -153,7 +153,7 @@ class Conv3d(Convolution):
 
 
 class TransposedConvolution(Convolution):
-    """Base of the transposes, which make inputs larger."""
+    """Base of transposed convolutions."""
 
     TRANSPOSED = True
 
@@ -178,17 +178,17 @@ class TransposedConvolution(Convolution):
             *(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias),
             dtype=dtype,
         )
-        self.output_padding = each(output_padding, self.COUNT)
+        self.output_padding = per_axis(output_padding, self.COUNT)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Each element spread over a window."""
+        """The transposed convolution of the input with the weight."""
         more = self.output_padding if output_size is None else self._fill(input, output_size)
         function = getattr(F, f"conv_transpose{self.COUNT}d")
         settings = (self.stride, self.padding, more, self.groups, self.dilation)
         return function(input, self.weight, self.bias, *settings)
 
     def _fill(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output padding that gives an output of the size asked for."""
+        """The output padding that gives an output of the requested size."""
         asked = tuple(output_size)[-self.COUNT :]
         least = [
             (n - 1) * s - 2 * p + d * (k - 1) + 1

@@ -1,7 +1,7 @@
-"""Connectionist temporal classification: the loss of a text whose place in time is not known.
+"""Connectionist temporal classification: the loss of a text whose alignment in time is unknown.
 
-Graves, Fernández, Gomez, Schmidhuber 2006: the sum over all ways to spread the text over time, with
-blanks between, by the forward recursion; one iteration of a loop per step. The gradient is derived.
+Graves, Fernández, Gomez, Schmidhuber 2006: the sum over all alignments of the text, with blanks
+between, by the forward recursion; one iteration of a loop per step. The gradient is derived.
 """
 
 # t steps, n texts, c classes, s letters of the longest text, p = 2 s + 1 places: letters and blanks
@@ -21,14 +21,14 @@ from gnomon.tensor.overrides import overridable
 from gnomon.tensor.tensor import Tensor
 
 NEVER = -1e30
-"""The logarithm of no chance at all; finite, since a difference of infinities is NaN."""
+"""The log-probability of the impossible; finite, since a difference of infinities is NaN."""
 
 cat, where, logaddexp = FUNCTIONS["cat"], FUNCTIONS["where"], FUNCTIONS["logaddexp"]
 Lengths = Tensor | Sequence[int]
 
 
-def counts(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
-    """A length for each text, from 0 to most."""
+def checked_lengths(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
+    """Each text's length as int64, checked to be from 0 to `most`."""
     given = lengths if isinstance(lengths, Tensor) else tensor(list(lengths))
     if given.dtype.is_floating_point and n:
         raise DtypeError(f"ctc_loss: {word} must be integral: got {given.dtype.name}. Use long().")
@@ -39,7 +39,7 @@ def counts(word: str, lengths: Lengths, n: int, most: int) -> Tensor:
 
 
 def letters_of(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
-    """The texts side by side, whether they came so or one after another; blanks fill the rest."""
+    """The texts as rows (n, s), from rows or from a concatenation; padded with blanks."""
     if targets.ndim == 1:
         given = lengths.tolist()
         longest = max(given, default=0)
@@ -57,12 +57,15 @@ def letters_of(targets: Tensor, lengths: Tensor, blank: int) -> Tensor:
 
 
 def later(chances: Tensor, by: int) -> Tensor:
-    """The chances moved to later places."""
+    """Log-probabilities shifted to later positions."""
     return cat([full((chances.shape[0], by), NEVER, dtype=chances.dtype), chances[:, :-by]], 1)
 
 
 def likelihood(x_tnp: Tensor, skips: Tensor, steps: Tensor, letters: Tensor) -> Tensor:
-    """The logarithm of the chance of each text; skips: where a letter follows another at once."""
+    """The log-probability of each text.
+
+    skips: positions that may follow the letter two before without a blank.
+    """
     t, n, p = x_tnp.shape
     start = where(arange(p) == 0, 0.0, NEVER).to(x_tnp.dtype).expand(n, p)
 
@@ -88,11 +91,11 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """The unlikeliness of texts: log_probs (t, n, c) of each class at each step, or (t, c) of one.
+    """The CTC loss: minus the log-probability of target texts, without an alignment.
 
-    `targets` are rows (n, s), of which the lengths say what counts, or all texts one after another.
-    "mean" divides each text's loss by its length first. A text that cannot fit into its steps costs
-    infinity, or nothing if `zero_infinity`, and gives no gradient.
+    log_probs: (t, n, c), or (t, c) of one text. targets: rows (n, s) with lengths, or all texts
+    concatenated. "mean" divides each text's loss by its length first. A text that cannot fit into
+    its steps costs infinity, or nothing if `zero_infinity`, and gives no gradient.
 
     Shapes: log_probs (t, n, c), targets (n, s) -> (n) if reduction == "none" else ()
 
@@ -105,8 +108,8 @@ def ctc_loss(
     t, n, c = log_probs.shape
     if not 0 <= blank < c:
         raise ArgumentError(f"ctc_loss: blank is no class: {blank} of {c}. Use 0 to {c - 1}.")
-    steps = counts("input_lengths", input_lengths, n, t)
-    letters = counts("target_lengths", target_lengths, n, targets.shape[-1])
+    steps = checked_lengths("input_lengths", input_lengths, n, t)
+    letters = checked_lengths("target_lengths", target_lengths, n, targets.shape[-1])
     text = letters_of(targets, letters, blank)
     s = text.shape[1]
     between = full((n, s + 1), blank, dtype=text.dtype)

@@ -1,4 +1,4 @@
-"""Tables of rows that are looked up by position: Embedding, EmbeddingBag."""
+"""Embedding and EmbeddingBag."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class Embedding(Module):
-    """Rows of a table by position.
+    """A table of vectors, looked up by position.
 
     Shapes: input (*s) -> (*s, embedding_dim)
 
@@ -55,7 +55,7 @@ class Embedding(Module):
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the table; the padding's row is 0."""
+        """Initialize the table at random; the row at padding_idx is 0."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -69,7 +69,7 @@ class Embedding(Module):
         padding_idx: int | None = None,
         **options: Any,
     ) -> Embedding:
-        """An embedding with a table that is given. options: those of an embedding."""
+        """An Embedding of a given table; options: further arguments of Embedding."""
         made = cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings, **options)
         made.weight.requires_grad_(not freeze)
         return made
@@ -80,7 +80,7 @@ class Embedding(Module):
         return F.embedding(input, self.weight, self.padding_idx, *norms)
 
     def extra_repr(self) -> str:
-        """The sizes, and the settings that are not the usual ones."""
+        """The sizes as text, and the settings that differ from the defaults."""
         padding = unusual(self, padding_idx=None)
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}{self._norms()}" + unusual(
             self, sparse=False
@@ -92,14 +92,14 @@ class Embedding(Module):
 
 
 def table_of(weight: Tensor, shape: tuple[int, int], frozen: bool) -> Parameter:
-    """The parameter of a table that is given."""
+    """A given table as a parameter, its shape checked."""
     if tuple(weight.shape) != shape:
         raise ShapeError(f"Embedding: the table is {tuple(weight.shape)} in place of {shape}.")
     return Parameter(weight, weight.dtype.is_floating_point and not frozen)
 
 
 class EmbeddingBag(Embedding):
-    """Rows of a table by position, folded bag by bag.
+    """Sums, means or maxima of rows of a table, one per bag of positions.
 
     Shapes: input (b, k) -> (b, embedding_dim)
 
@@ -132,7 +132,7 @@ class EmbeddingBag(Embedding):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        """The folded rows of each bag."""
+        """The reduced rows of each bag."""
         return F.embedding_bag(
             input,
             self.weight,
@@ -147,6 +147,6 @@ class EmbeddingBag(Embedding):
         )
 
     def extra_repr(self) -> str:
-        """The sizes, and how rows are folded."""
+        """The sizes and the mode as text."""
         sizes = f"{self.num_embeddings}, {self.embedding_dim}{self._norms()}"
         return f"{sizes}, mode={self.mode!r}{unusual(self, padding_idx=None)}"

@@ -1,4 +1,4 @@
-"""Rows of tables that are looked up: they may be made shorter, and gradients shared out."""
+"""Embedding lookups, with rows limited in norm and gradients divided by frequency on request."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of a table; the row at padding_idx gets no gradient, and gradients are dense.
+    """The rows of a table at positions; the row at padding_idx gets no gradient.
 
-    max_norm: rows that are looked up are made at most so long in the table. scale_grad_by_freq:
-    the gradient of a row is divided by how often it is looked up.
+    max_norm: rows that are looked up are scaled down to this norm in the table. scale_grad_by_freq:
+    a row's gradient is divided by the number of its lookups. Gradients are dense, whatever `sparse`
+    says.
 
     Shapes: input (*s), weight (n, d) -> (*s, d)
 
@@ -41,7 +42,7 @@ def embedding(
     Tensor([[3., 4.],
             [1., 2.]])
     """
-    table = prepared(input, weight, max_norm, norm_type, scale_grad_by_freq)
+    table = prepared_table(input, weight, max_norm, norm_type, scale_grad_by_freq)
     return FUNCTIONS["embedding"](input, table, padding_idx)
 
 
@@ -60,7 +61,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Rows of a table folded bag by bag; gradients are dense, whatever `sparse` says.
+    """The sum, mean or maximum of a table's rows in each bag; `sparse` has no effect.
 
     Shapes: input (b, k), weight (n, d) -> (b, d)
 
@@ -73,7 +74,7 @@ def embedding_bag(
         )
     return FUNCTIONS["embedding_bag"](
         input,
-        prepared(input, weight, max_norm, norm_type, scale_grad_by_freq),
+        prepared_table(input, weight, max_norm, norm_type, scale_grad_by_freq),
         offsets,
         mode=mode,
         per_sample_weights=per_sample_weights,
@@ -82,17 +83,17 @@ def embedding_bag(
     )
 
 
-def prepared(
+def prepared_table(
     input: Tensor, weight: Tensor, max_norm: float | None, norm_type: float, by_frequency: bool
 ) -> Tensor:
-    """A table with the rows that are looked up as long as they may be, or a name for it."""
+    """The table with rows scaled down to max_norm, or with gradients divided by frequency."""
     if max_norm is not None:
         shorten(weight, input, max_norm, norm_type)
     return SharedOut.apply(weight, times(weight, input)) if by_frequency else weight
 
 
 def shorten(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
-    """Make the rows that are looked up at most so long, in the table itself."""
+    """Scale looked-up rows down to max_norm, in the table itself."""
     with no_grad():
         places = input.reshape(-1).long()
         rows = weight.detach()[places]
@@ -109,16 +110,16 @@ def times(weight: Tensor, input: Tensor) -> Tensor:
 
 
 class SharedOut(Function):
-    """A table as it is, with gradients that are divided."""
+    """The identity of a table, whose gradient is divided by the frequencies of rows."""
 
     @staticmethod
     def forward(context: Any, weight: Tensor, times: Tensor) -> Tensor:
-        """The table."""
+        """A copy of the table."""
         context.save_for_backward(times)
         return weight.clone()
 
     @staticmethod
     def backward(context: Any, grad: Tensor) -> tuple[Tensor, None]:
-        """A part of the gradient."""
+        """The gradient, divided by the frequencies."""
         (times,) = context.saved_tensors
         return grad / times, None

@@ -1,7 +1,7 @@
-"""torch.nn.attention.flex_attention: attention whose scores and masks are functions of their place.
+"""torch.nn.attention.flex_attention: attention with user-defined scores and masks.
 
-The functions are mapped over batch, head, query and key by vmap, and gradients follow them. Scores
-of all places are computed: what a mask leaves out is not skipped, so that masks save no time here.
+The functions are mapped over batch, head, query and key by vmap, and gradients follow them. All
+scores are computed: masked ones are not skipped, so masks save no time here.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class AuxRequest(NamedTuple):
-    """Values that flex_attention gives beside its result."""
+    """Further results that a caller requests of flex_attention."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """The logarithm of the sum of the scores' exponentials, and the largest score, where asked."""
+    """The log-sum-exp of the scores, and the largest score; None if not requested."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
 
 
 def check_words(name: str, given: dict[str, Any], *known: str) -> None:
-    """Refuse keywords that a function does not know."""
+    """Refuse unknown keyword arguments."""
     unknown = sorted({*given} - {*known})
     if unknown:
         raise DtypeError(f"{name}: no argument {unknown[0]!r}. It takes {', '.join(known)}.")
@@ -52,22 +52,22 @@ def check_words(name: str, given: dict[str, Any], *known: str) -> None:
 
 
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
-    """The mask that leaves nothing out."""
+    """A mask that hides nothing."""
     return ones((), dtype=bool)
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of places that are in all masks."""
-    return joined("and_masks", mask_mods, "logical_and", True)
+    """The intersection of masks."""
+    return combined_masks("and_masks", mask_mods, "logical_and", True)
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of places that are in one of the masks."""
-    return joined("or_masks", mask_mods, "logical_or", False)
+    """The union of masks."""
+    return combined_masks("or_masks", mask_mods, "logical_or", False)
 
 
-def joined(name: str, mask_mods: tuple, both: str, first: bool) -> MaskMod:
-    """One mask of several."""
+def combined_masks(name: str, mask_mods: tuple, both: str, first: bool) -> MaskMod:
+    """A combination of masks by a logical function."""
     if not all(map(callable, mask_mods)):
         raise ArgumentError(f"{name}: needs functions (b, h, q, kv) -> truth: got {mask_mods}.")
 
@@ -81,7 +81,7 @@ def joined(name: str, mask_mods: tuple, both: str, first: bool) -> MaskMod:
 
 
 def at_places(function: Callable, sizes: tuple[int, ...], *scores: Tensor) -> Tensor:
-    """A function of batch, head, query and key, at each of their places."""
+    """Evaluate a function of batch, head, query and key indices at every combination."""
     given = (0,) * len(scores)
     for axis in reversed(range(4)):
         places = tuple(0 if k == axis else None for k in range(4))
@@ -92,7 +92,7 @@ def at_places(function: Callable, sizes: tuple[int, ...], *scores: Tensor) -> Te
 def create_mask(
     mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: object = None
 ) -> Tensor:
-    """The truth of a mask at each place; of a function of scores, what it makes of 0.
+    """The boolean mask tensor of a mask function; of a score function, its values for scores 0.
 
     >>> create_mask(lambda b, h, q, kv: q >= kv, None, None, 2, 2).tolist()
     [[[[True, False], [True, True]]]]
@@ -104,7 +104,7 @@ def create_mask(
 
 
 def takes_scores(function: Callable) -> bool:
-    """Whether a function is of a score and its place, and not of a place alone."""
+    """Whether a function takes a score before the four indices."""
     code = getattr(function, "__code__", None)
     return code is not None and code.co_argcount - len(function.__defaults__ or ()) == 5
 
@@ -119,7 +119,7 @@ def create_block_mask(
     BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
     **hints: Any,
 ) -> BlockMask:
-    """A mask, and the blocks of queries and keys in which it leaves something in.
+    """A BlockMask of a mask function, with the blocks that it does not hide entirely.
 
     hints: separate_full_blocks=False counts blocks without gaps with the others; what else PyTorch
     takes is of its kernels.
@@ -159,13 +159,13 @@ def in_order(blocks: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def dense_of(count: Tensor, places: Tensor) -> Tensor:
-    """1 for each block that is in, from their places in order."""
+    """A 0-1 matrix of visible blocks, from their numbers and indices per row."""
     is_in = arange(places.shape[-1]) < count.unsqueeze(-1)
     return zeros(tuple(places.shape), dtype="int32").scatter(-1, places.long(), is_in.int())
 
 
 class BlockMask:
-    """A mask and its blocks: create_block_mask makes one, or from_kv_blocks.
+    """A mask for flex_attention with its visible blocks, from create_block_mask or from_kv_blocks.
 
     >>> mask = create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 256, 256)
     >>> mask.shape, mask.sparsity(), mask.kv_num_blocks.tolist()
@@ -201,7 +201,7 @@ class BlockMask:
         full_kv_indices: Tensor | None = None,
         **more: Any,
     ) -> BlockMask:
-        """A mask from the places of its blocks: of each row of blocks, how many, and which.
+        """A mask from the number and the indices of visible blocks in each row of blocks.
 
         more: BLOCK_SIZE, mask_mod and seq_lengths.
         """
@@ -220,32 +220,32 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Batch, heads, queries and keys."""
+        """The sizes: batch, heads, queries, keys."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """The number of places."""
+        """The number of scores under the mask."""
         return math.prod(self.shape)
 
     def sparsity(self) -> float:
-        """The share of places in blocks that are left out, in percent."""
+        """The percentage of scores in hidden blocks."""
         size = math.prod(self.BLOCK_SIZE)
         return 100 * (1 - int(self.to_dense().sum()) * size / self.numel())
 
     def to_dense(self) -> Tensor:
-        """1 for each block that is in."""
+        """A 0-1 matrix of visible blocks."""
         found = dense_of(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_indices is None or self.full_kv_num_blocks is None:
             return found
         return found | dense_of(self.full_kv_num_blocks, self.full_kv_indices)
 
     def to(self, device: object) -> BlockMask:
-        """The mask itself: there is one device."""
+        """Return the mask: there is one device."""
         self.kv_indices.to(device)
         return self
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The mask of some batches and heads; attention needs a mask_mod that fits them."""
+        """The mask of some batches and heads, which needs a new mask_mod before use."""
         full = (self.full_kv_num_blocks, self.full_kv_indices)
         count, places = (x if x is None else x[index] for x in full)
         blocks = (self.kv_num_blocks[index], self.kv_indices[index])
@@ -257,7 +257,7 @@ class BlockMask:
         return f"BlockMask({shown}, BLOCK_SIZE={self.BLOCK_SIZE})"
 
     def _within(self, sizes: tuple[int, ...]) -> Tensor:
-        """The truth at each place."""
+        """The boolean mask of each score."""
         found = at_places(self.mask_mod, sizes)
         if not self._tells_all:
             return found
@@ -267,14 +267,14 @@ class BlockMask:
         return found & self._spread(self.to_dense(), sizes)
 
     def _spread(self, blocks: Tensor, sizes: tuple[int, ...]) -> Tensor:
-        """The truth of blocks at each of their places."""
+        """The blocks' visibility, repeated for each of their scores."""
         for axis, size in zip((-2, -1), self.BLOCK_SIZE, strict=True):
             blocks = blocks.repeat_interleave(size, dim=axis)
         return blocks[..., : sizes[2], : sizes[3]] > 0
 
 
 def refuse_part(*_: Tensor) -> Tensor:
-    """Refuse the mask of a part: its places are not those of the whole."""
+    """Raise an error: the mask function of a part of a BlockMask is unknown."""
     raise ArgumentError(
         "flex_attention: the mask_mod of a part of a BlockMask is not known. Set mask_mod on it."
     )
@@ -284,7 +284,7 @@ def refuse_part(*_: Tensor) -> Tensor:
 
 
 def check_sizes(query: Tensor, key: Tensor, value: Tensor, is_grouped: bool) -> None:
-    """Refuse queries, keys and values that do not fit."""
+    """Refuse queries, keys and values whose shapes do not fit."""
     shapes = [tuple(x.shape) for x in (query, key, value)]
     if {x.ndim for x in (query, key, value)} != {4}:
         raise ShapeError(f"flex_attention: needs (batch, heads, length, size) each: got {shapes}.")
@@ -300,7 +300,7 @@ def check_sizes(query: Tensor, key: Tensor, value: Tensor, is_grouped: bool) -> 
 
 
 def check_mask(mask: BlockMask, sizes: tuple[int, ...]) -> None:
-    """Refuse a mask of other lengths."""
+    """Refuse a mask for other sequence lengths."""
     if mask.shape[-2:] != sizes[2:]:
         raise ShapeError(
             f"flex_attention: block_mask has the lengths {mask.shape[-2:]}: got {sizes[2:]}. "
@@ -318,10 +318,10 @@ def flex_attention(
     enable_gqa: bool = False,
     **asked: Any,
 ) -> Any:
-    """Attention with a function of scores and a mask.
+    """Attention with a user's function of scores and a mask.
 
-    score_mod is of a score, batch, head, query and key; whatever is outside of block_mask counts
-    nothing. asked: return_lse, or return_aux=AuxRequest(...), for what is given beside the result.
+    score_mod(score, batch, head, query, key) replaces each score; scores hidden by block_mask do
+    not count. asked: return_lse, or return_aux=AuxRequest(...), for further results.
 
     Shapes: query (b, h, t, d), key (b, g, s, d), value (b, g, s, e) -> (b, h, t, e)
 
@@ -356,7 +356,7 @@ def flex_attention(
 
 
 def with_more(result: Tensor, lse: Tensor, most: Tensor, asked: dict[str, Any]) -> Any:
-    """The result, and what else was asked for."""
+    """The result, with the requested further results."""
     aux: AuxRequest | None = asked.get("return_aux")
     wants_lse = asked.get("return_lse", False)
     if aux is not None and wants_lse:

@@ -1,4 +1,4 @@
-"""torch.nn.functional's names: operations of the registry, and the few that need more than nodes.
+"""torch.nn.functional's names, from the registry of operations and from a few functions here.
 
 Dropout draws random numbers, batch norm writes running statistics, and some keywords mean "write
 the result to the input". Everything else is generated from the registry.
@@ -49,7 +49,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def writer(name: str) -> Callable:
-    """An operation that can write its result to its input."""
+    """The function of an operation with the argument `inplace`."""
     function = FUNCTIONS[name]
 
     def call(input: Tensor, *args: Any, inplace: bool = False, **named: Any) -> Tensor:
@@ -77,7 +77,7 @@ for _name, _check in value_checks.CHECKS.items():
 
 
 def with_indices(name: str) -> Callable:
-    """A pool that gives the places of what it takes, too."""
+    """The function of a pooling that also returns the indices of maxima."""
     function = globals()[name]
 
     def call(input: Tensor, *args: Any, **named: Any) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,7 @@ for _name in [name for name, value in globals().items() if isinstance(value, Fun
 
 
 def implicit_axis(input: Tensor, dim: int | None) -> int:
-    """The axis that PyTorch takes when none is named."""
+    """The given axis, or the one that PyTorch takes for None."""
     if dim is not None:
         return dim
     return 0 if input.ndim in (0, 1, 3) else 1
@@ -103,7 +103,7 @@ def implicit_axis(input: Tensor, dim: int | None) -> int:
 def softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: object = None
 ) -> Tensor:
-    """exp(x) as shares of their sum along an axis.
+    """exp(x) divided by its sum along an axis.
 
     Shapes: input (*s) -> (*s)
 
@@ -127,7 +127,7 @@ def log_softmax(
 
 
 def softmin(input: Tensor, dim: int | None = None, *, dtype: object = None) -> Tensor:
-    """softmax of -x.
+    """The softmax of -x.
 
     Shapes: input (*s) -> (*s)
 
@@ -138,7 +138,7 @@ def softmin(input: Tensor, dim: int | None = None, *, dtype: object = None) -> T
 
 
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at each position and 0 elsewhere, along a new last axis.
+    """Vectors with 1 at each position and 0 elsewhere, along a new last axis.
 
     Shapes: input (*s) -> (*s, num_classes) if num_classes > 0 else (*s, n)
 
@@ -154,8 +154,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
 class LinearCrossEntropyOptions:
     """PyTorch's options of linear_cross_entropy.
 
-    Only the rows of a piece matter: backward passes may be repeated, and sums are taken in float32
-    with one result, in any case.
+    Only batch_chunk_size has an effect: backward passes may be repeated, and sums are taken in
+    float32 with one result, in any case.
     """
 
     allow_retain_graph: bool = False
@@ -178,7 +178,7 @@ def linear_cross_entropy(
     options: LinearCrossEntropyOptions | None = None,
     **named: Any,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """cross_entropy(linear(input, linear_weight), target), in pieces that need little memory.
+    """cross_entropy(linear(input, linear_weight), target), computed in chunks to save memory.
 
     Further keywords: z_loss, softcap, shift, return_lse, strategy, max_memory.
 
@@ -207,7 +207,7 @@ def linear_cross_entropy(
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x with elements set to 0 by chance, and the others scaled up, in training.
+    """x with elements set to 0 at random, and the others scaled up, in training.
 
     Shapes: input (*s) -> (*s)
 
@@ -228,7 +228,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def feature_dropout(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """x with whole channels set to 0 by chance.
+    """x with whole channels set to 0 at random, and the others scaled up, in training.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 
@@ -276,7 +276,7 @@ def feature_alpha_dropout(
 def alpha_dropped(
     name: str, input: Tensor, like: Tensor, p: float, training: bool, inplace: bool
 ) -> Tensor:
-    """Elements replaced by selu's lowest value, one draw per element of `like`."""
+    """x with random elements replaced by selu's lowest value; one draw per element of `like`."""
     value_checks.check_chance("alpha_dropout", p)
     if not training or p == 0:
         return input
@@ -294,7 +294,7 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one.
+    """x if positive, else x times a slope: drawn at random in training, else the middle one.
 
     Shapes: input (*s) -> (*s)
 
@@ -314,7 +314,7 @@ def rrelu(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A random choice that gradients pass: softmax of logits with Gumbel noise.
+    """A differentiable random choice: the softmax of logits with Gumbel noise.
 
     Shapes: logits (*s) -> (*s)
 
@@ -344,7 +344,7 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """x normalized per channel, by its own statistics in training, else by the running ones.
+    """x normalized per channel, by the batch's statistics in training, else by running ones.
 
     Shapes: input (n, c, *s), running_mean (c), running_var (c) -> (n, c, *s)
 
@@ -372,7 +372,7 @@ def batch_norm(
 
 
 def follow(running: Tensor, new: Tensor, momentum: float | Tensor) -> None:
-    """Move a running statistic towards a new one."""
+    """Update a running statistic in place: a step of size `momentum` towards the new value."""
     running.copy_(running * (1 - momentum) + new.to(running.dtype) * momentum)
 
 

@@ -37,7 +37,7 @@ def avg_pool2d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Seq
 def avg_pool3d(x: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = ..., padding: _int | Sequence[_int] = ..., ceil_mode: _bool = ..., count_include_pad: _bool = ..., divisor_override: _int | None = ...) -> Tensor:
     """The mean of every window over the last 3 axes."""
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: _bool = ..., momentum: _float | Tensor = ..., eps: _float = ...) -> Tensor:
-    """x normalized per channel, by its own statistics in training, else by the running ones."""
+    """x normalized per channel, by the batch's statistics in training, else by running ones."""
 def bilinear(x: Tensor, y: Tensor = ..., weight: Tensor = ..., bias: Tensor | None = ..., *, other: Tensor = ..., input2: Tensor = ...) -> Tensor:
     """x · weight · y for every output, plus the bias."""
 def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, reduction: str = ...) -> Tensor:
@@ -72,13 +72,13 @@ def cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ign
 from gnomon.nn.ctc import ctc_loss as ctc_loss
 from dataclasses import dataclass as dataclass
 def dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x with elements set to 0 by chance, and the others scaled up, in training."""
+    """x with elements set to 0 at random, and the others scaled up, in training."""
 def dropout1d(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x with whole channels set to 0 by chance."""
+    """x with whole channels set to 0 at random, and the others scaled up, in training."""
 def dropout2d(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x with whole channels set to 0 by chance."""
+    """x with whole channels set to 0 at random, and the others scaled up, in training."""
 def dropout3d(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x with whole channels set to 0 by chance."""
+    """x with whole channels set to 0 at random, and the others scaled up, in training."""
 def elu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
     """x, bending to −alpha below 0."""
 def elu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -89,7 +89,7 @@ from gnomon.ops.registry import explained as explained
 def feature_alpha_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
     """alpha_dropout of whole channels."""
 def feature_dropout(input: Tensor, p: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x with whole channels set to 0 by chance."""
+    """x with whole channels set to 0 at random, and the others scaled up, in training."""
 def fold(x: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
     """Columns added back to where their windows lie in an image: PyTorch's nn.functional.fold."""
 from gnomon.nn.unpooling import fractional_max_pool2d as fractional_max_pool2d
@@ -109,7 +109,7 @@ def grid_sample(x: Tensor, grid: Tensor, mode: str = ..., padding_mode: str = ..
 def group_norm(x: Tensor, num_groups: _int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: _float = ...) -> Tensor:
     """x standard within each sample's groups of channels (axis 1), scaled and moved per channel."""
 def gumbel_softmax(logits: Tensor, tau: _float = ..., hard: _bool = ..., eps: _float = ..., dim: _int = ...) -> Tensor:
-    """A random choice that gradients pass: softmax of logits with Gumbel noise."""
+    """A differentiable random choice: the softmax of logits with Gumbel noise."""
 def hardshrink(x: Tensor, lambd: _float = ...) -> Tensor:
     """x, and 0 where it is nearer to 0 than lambd."""
 def hardsigmoid(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
@@ -145,7 +145,7 @@ def leaky_relu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = ...) -> Tensor:
     """x times the transposed weight, plus the bias; rounded once."""
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = ..., weight: Tensor | None = ..., reduction: str = ..., ignore_index: _int | None = ..., label_smoothing: _float = ..., options: LinearCrossEntropyOptions | None = ..., **named: Any) -> Tensor | tuple[Tensor, Tensor]:
-    """cross_entropy(linear(input, linear_weight), target), in pieces that need little memory."""
+    """cross_entropy(linear(input, linear_weight), target), computed in chunks to save memory."""
 def linears(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = ...) -> tuple[Tensor, ...]:
     """Several linear layers on one x as a single product, so that its gradient is one sum."""
 def local_response_norm(x: Tensor, size: _int, alpha: _float = ..., beta: _float = ..., k: _float = ...) -> Tensor:
@@ -197,7 +197,7 @@ def nll_loss(x: Tensor, target: Tensor, weight: Tensor | None = ..., *, ignore_i
 def normalize(x: Tensor, p: _float = ..., axis: _int | Sequence[_int] | None = ..., eps: _float = ..., *, dim: _int | Sequence[_int] | None = ...) -> Tensor:
     """x divided by its p-norm along an axis, which counts as at least eps."""
 def one_hot(input: Tensor, num_classes: _int = ...) -> Tensor:
-    """1 at each position and 0 elsewhere, along a new last axis."""
+    """Vectors with 1 at each position and 0 elsewhere, along a new last axis."""
 from gnomon.tensor.overrides import overridable as overridable
 def pad(x: Tensor, pad: Sequence[_int], mode: str = ..., value: _bool | _int | _float | None = ...) -> Tensor:
     """x with more around it; pad names before and after for the last axis, then the one before, ..."""
@@ -223,7 +223,7 @@ def relu_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def rms_norm(x: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = ..., eps: _float | None = ...) -> Tensor:
     """x divided by its root mean square over its last axes, then scaled."""
 def rrelu(input: Tensor, lower: _float = ..., upper: _float = ..., training: _bool = ..., inplace: _bool = ...) -> Tensor:
-    """x where it is positive, elsewhere a share of it: drawn in training, else the middle one."""
+    """x if positive, else x times a slope: drawn at random in training, else the middle one."""
 from gnomon.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 def selu(input: Tensor, *args: Any, inplace: _bool = ..., **named: Any) -> Tensor:
     """elu scaled so that layers keep mean 0 and variance 1."""
@@ -241,9 +241,9 @@ def smooth_l1_loss(x: Tensor, target: Tensor, *, reduction: str = ..., beta: _fl
 def soft_margin_loss(x: Tensor, target: Tensor, *, reduction: str = ...) -> Tensor:
     """log(1 + exp(−target · x)), targets 1 or −1."""
 def softmax(input: Tensor, dim: _int | None = ..., _stacklevel: _int = ..., dtype: object = ...) -> Tensor:
-    """exp(x) as shares of their sum along an axis."""
+    """exp(x) divided by its sum along an axis."""
 def softmin(input: Tensor, dim: _int | None = ..., *, dtype: object = ...) -> Tensor:
-    """softmax of -x."""
+    """The softmax of -x."""
 def softplus(x: Tensor, beta: _float = ..., threshold: _float = ...) -> Tensor:
     """log(1 + exp(beta · x)) / beta; x itself where beta · x is above the threshold."""
 def softshrink(x: Tensor, lambd: _float = ...) -> Tensor:
@@ -271,8 +271,8 @@ from gnomon.nn.compositions import upsample_nearest as upsample_nearest
 class LinearCrossEntropyOptions:
     """PyTorch's options of linear_cross_entropy.
 
-    Only the rows of a piece matter: backward passes may be repeated, and sums are taken in float32
-    with one result, in any case.
+    Only batch_chunk_size has an effect: backward passes may be repeated, and sums are taken in
+    float32 with one result, in any case.
     """
     allow_retain_graph: _bool = False
     batch_chunk_size: _int | None = None

@@ -1,4 +1,4 @@
-"""Gradients of convolutions as functions of their own: torch.nn.grad."""
+"""torch.nn.grad: the gradients of convolutions as functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PerAxis = int | Sequence[int]
 
 
 def of_input(count: int) -> Callable[..., Tensor]:
-    """The gradient of a convolution's input."""
+    """The function conv1d_input, 2d or 3d: the gradient of a convolution's input."""
 
     def function(
         input_size: Sequence[int],
@@ -53,7 +53,7 @@ def of_input(count: int) -> Callable[..., Tensor]:
 
 
 def of_weight(count: int) -> Callable[..., Tensor]:
-    """The gradient of a convolution's weight."""
+    """The function conv1d_weight, 2d or 3d: the gradient of a convolution's weight."""
 
     def function(
         input: Tensor,

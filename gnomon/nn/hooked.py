@@ -1,4 +1,4 @@
-"""Hooks around a module's forward: its own, and those of all modules, which come first."""
+"""Calls of modules with their forward hooks; hooks of all modules come first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _hook_numbers = count()
 
 
 class SharedHook(NamedTuple):
-    """A hook of all modules: the place of a module's own hooks of its kind, and its words."""
+    """A hook of all modules: its kind, the function, and the options that were set."""
 
     place: str
     hook: Callable
@@ -22,7 +22,7 @@ class SharedHook(NamedTuple):
 
 
 class Hooked:
-    """The part of Module that calls hooks."""
+    """Base of Module with the registration and calls of hooks."""
 
     _forward_hooks: dict[int, Callable]
     _forward_pre_hooks: dict[int, Callable]
@@ -43,7 +43,7 @@ class Hooked:
             raise
 
     def _between(self, inputs: tuple, named: dict[str, Any], called: set[int]) -> Any:
-        """forward() between its hooks; notes which of those behind it were called."""
+        """Call the pre-hooks, forward() and the hooks; record the numbers of the called ones."""
         for number, hook in self._hooks_of("_forward_pre_hooks"):
             if self._said_of(number, "with_kwargs"):
                 answer = hook(self, inputs, named)
@@ -66,20 +66,20 @@ class Hooked:
     def _call_after(
         self, number: int, hook: Callable, inputs: tuple, named: dict[str, Any], output: Any
     ) -> Any:
-        """Call a hook behind forward(); the output from now on."""
+        """Call a hook after forward(); returns the output to continue with."""
         given = (inputs, named) if self._said_of(number, "with_kwargs") else (inputs,)
         answer = hook(self, *given, output)
         return output if answer is None else answer
 
     def _said_of(self, number: int, word: str) -> bool:
-        """Whether a word was given with a hook."""
+        """Whether an option was set for a hook."""
         kept = (
             everywhere[number].words if number in everywhere else self._hook_words.get(number, ())
         )
         return word in kept
 
     def _hooks_of(self, place: str) -> list[tuple[int, Callable]]:
-        """The hooks of a place with their numbers: those of all modules, then this one's."""
+        """The hooks of a kind with their numbers: those of all modules, then this one's."""
         shared = [(number, x.hook) for number, x in everywhere.items() if x.place == place]
         return [*shared, *getattr(self, place).items()]
 
@@ -108,25 +108,25 @@ class Hooked:
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
         """Call hook(module, gradients of inputs, gradients of outputs) when they are known.
 
-        What it returns, if anything, takes the place of the inputs' gradients.
+        A returned value replaces the gradients of the inputs.
         """
         return self._attached(self._backward_hooks, hook, prepend, {})
 
     def register_backward_hook(self, hook: Callable) -> Handle:
-        """Do what register_full_backward_hook does: the name of an older hook of PyTorch's.
+        """Register a full backward hook, by PyTorch's deprecated name.
 
-        There it is called with the gradients of the module's last operation alone.
+        In PyTorch such hooks get the gradients of the module's last operation only.
         """
         return self.register_full_backward_hook(hook)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, gradients of outputs) first; what it returns takes their place."""
+        """Call hook(module, gradients of outputs) first; a returned value replaces these."""
         return self._attached(self._backward_pre_hooks, hook, prepend, {})
 
     def _attached(
         self, hooks: dict, hook: Callable, prepend: bool, words: dict[str, bool]
     ) -> Handle:
-        """Add a hook after the others, or before them."""
+        """Add a hook after the others, or before them with `prepend`."""
         key = next(_hook_numbers)
         if any(words.values()):
             self._hook_words[key] = those_given(words)
@@ -138,12 +138,12 @@ class Hooked:
 
 
 def those_given(words: dict[str, bool]) -> tuple[str, ...]:
-    """The words that were given with a hook."""
+    """The names of the options that are set."""
     return tuple(word for word, given in words.items() if given)
 
 
-def shared(place: str, hook: Callable, **words: bool) -> Handle:
-    """Call a hook for all modules."""
+def register_for_all(place: str, hook: Callable, **words: bool) -> Handle:
+    """Register a hook of a kind for all modules."""
     key = next(_hook_numbers)
     everywhere[key] = SharedHook(place, hook, those_given(words))
     return Handle(everywhere, key)
@@ -161,7 +161,7 @@ def register_module_forward_hook(
     >>> shown.remove()
     """
     words = {"with_kwargs": with_kwargs, "always_call": always_call}
-    return shared("_forward_hooks", hook, **words)
+    return register_for_all("_forward_hooks", hook, **words)
 
 
 def register_module_forward_pre_hook(hook: Callable) -> Handle:
@@ -173,11 +173,11 @@ def register_module_forward_pre_hook(hook: Callable) -> Handle:
     ReLU
     >>> shown.remove()
     """
-    return shared("_forward_pre_hooks", hook)
+    return register_for_all("_forward_pre_hooks", hook)
 
 
 def register_module_full_backward_hook(hook: Callable) -> Handle:
-    """Call hook(module, gradients of inputs, gradients of outputs) for any module.
+    """Call hook(module, gradients of inputs, gradients of outputs) of any module.
 
     >>> shown = register_module_full_backward_hook(
     ...     lambda m, inputs, outputs: print(inputs[0].tolist())
@@ -186,13 +186,13 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
     [1.0]
     >>> shown.remove()
     """
-    return shared("_backward_hooks", hook)
+    return register_for_all("_backward_hooks", hook)
 
 
 def register_module_backward_hook(hook: Callable) -> Handle:
-    """Do what register_module_full_backward_hook does: the name of an older hook of PyTorch's.
+    """Register a full backward hook for any module, by PyTorch's deprecated name.
 
-    There it is called with the gradients of each module's last operation alone.
+    In PyTorch such hooks get the gradients of each module's last operation only.
 
     >>> shown = register_module_backward_hook(lambda m, inputs, outputs: print(type(m).__name__))
     >>> gn.nn.ReLU()(ones(1, requires_grad=True)).sum().backward()
@@ -203,7 +203,7 @@ def register_module_backward_hook(hook: Callable) -> Handle:
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
-    """Call hook(module, gradients of outputs) first, for any module.
+    """Call hook(module, gradients of outputs) of any module, before its own hooks.
 
     >>> shown = register_module_full_backward_pre_hook(
     ...     lambda m, outputs: print(outputs[0].tolist())
@@ -212,4 +212,4 @@ def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
     [1.0]
     >>> shown.remove()
     """
-    return shared("_backward_pre_hooks", hook)
+    return register_for_all("_backward_pre_hooks", hook)

@@ -1,4 +1,4 @@
-"""First values of parameters, by PyTorch's names and distributions."""
+"""Initializations of parameters, with PyTorch's names and distributions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gnomon.tensor.tensor import Tensor, from_array
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor that keeps a nonlinearity's output as wide as its input.
+    """The factor by which weights are scaled to keep the variance through a nonlinearity.
 
     >>> calculate_gain("tanh"), calculate_gain("linear")
     (1.6666666666666667, 1.0)
@@ -30,7 +30,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """The number of an output's inputs, and of an input's outputs."""
+    """The fan-in and the fan-out of a weight."""
     if tensor.ndim < 2:
         raise ArgumentError(
             "init: Fan in and fan out can not be computed for tensor with fewer than 2 dimensions."
@@ -39,14 +39,14 @@ def fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
-def filled(tensor: Tensor, value: Tensor) -> Tensor:
-    """Write values to a tensor."""
+def fill_values(tensor: Tensor, value: Tensor) -> Tensor:
+    """Write values to a tensor without gradients; a meta tensor is unchanged."""
     with no_grad():
         return tensor if tensor.is_meta else tensor.copy_(value)
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: object = None) -> Tensor:
-    """Numbers spread evenly over [a, b)."""
+    """Fill a tensor with uniformly distributed numbers from [a, b)."""
     with no_grad():
         return tensor if tensor.is_meta else tensor.uniform_(a, b, generator=generator)
 
@@ -54,7 +54,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: object =
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: object = None
 ) -> Tensor:
-    """Numbers of a normal distribution."""
+    """Fill a tensor with normally distributed numbers."""
     with no_grad():
         return tensor if tensor.is_meta else tensor.normal_(mean, std, generator=generator)
 
@@ -67,17 +67,17 @@ def trunc_normal_(
     b: float = 2.0,
     generator: object = None,
 ) -> Tensor:
-    """Numbers of a normal distribution, those outside [a, b] drawn again."""
+    """Fill a tensor with numbers from a normal distribution truncated to [a, b]."""
     if tensor.is_meta:  # nothing is drawn
         return tensor
     low, high = normal_share((a - mean) / std), normal_share((b - mean) / std)
     share = rand(tuple(tensor.shape), generator=generator, dtype="float64") * (high - low) + low
     value = normal_quantile(share) * std + mean
-    return filled(tensor, value.clamp(a, b))
+    return fill_values(tensor, value.clamp(a, b))
 
 
 def normal_share(x: float) -> float:
-    """The part of the standard normal distribution below x."""
+    """The cumulative distribution function of the standard normal distribution."""
     return float((from_array(np.asarray(x / sqrt(2), np.float64)).erf().item() + 1) / 2)
 
 
@@ -95,28 +95,28 @@ def normal_quantile(share: Tensor) -> Tensor:
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere."""
+    """Fill a tensor with one value."""
     with no_grad():
         return tensor if tensor.is_meta else tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """1 everywhere."""
+    """Fill a tensor with 1."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """0 everywhere."""
+    """Fill a tensor with 0."""
     return constant_(tensor, 0.0)
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """1 on the diagonal of a matrix."""
-    return filled(tensor, eye(*tensor.shape))
+    """Fill a matrix with the identity."""
+    return fill_values(tensor, eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution that changes nothing."""
+    """Fill a convolution's weight so that it preserves its input."""
     shape = tuple(tensor.shape)
     if len(shape) not in (3, 4, 5) or shape[0] % groups:
         raise ArgumentError(
@@ -128,24 +128,24 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for k in range(min(outputs, shape[1])):
             value[(group * outputs + k, k, *middle)] = 1
-    return filled(tensor, from_array(value))
+    return fill_values(tensor, from_array(value))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: object = None) -> Tensor:
-    """Even numbers whose width suits inputs and outputs together."""
+    """Fill a tensor with uniform numbers, scaled by fan-in and fan-out (Glorot 2010)."""
     inside, outside = fans(tensor)
     bound = sqrt(3.0) * gain * sqrt(2.0 / (inside + outside))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: object = None) -> Tensor:
-    """Normal numbers whose width suits inputs and outputs together."""
+    """Fill a tensor with normal numbers, scaled by fan-in and fan-out (Glorot 2010)."""
     inside, outside = fans(tensor)
     return normal_(tensor, 0.0, gain * sqrt(2.0 / (inside + outside)), generator)
 
 
 def fan_of(tensor: Tensor, mode: str) -> int:
-    """One of the two numbers of fans, by its name."""
+    """The fan-in or the fan-out of a weight, by the mode's name."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f"init: Mode {mode} not supported, please use one of fan_in, fan_out.")
@@ -153,7 +153,7 @@ def fan_of(tensor: Tensor, mode: str) -> int:
 
 
 def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    """The width that keeps a layer's output as wide as its input."""
+    """The standard deviation that keeps variance: the gain over the root of a fan."""
     return calculate_gain(nonlinearity, a) / sqrt(fan_of(tensor, mode))
 
 
@@ -164,7 +164,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: object = None,
 ) -> Tensor:
-    """Even numbers whose width suits the inputs or the outputs."""
+    """Fill a tensor with uniform numbers, scaled by fan-in or fan-out (He 2015)."""
     if 0 in tensor.shape:
         return tensor
     bound = sqrt(3.0) * kaiming_std(tensor, a, mode, nonlinearity)
@@ -178,14 +178,14 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: object = None,
 ) -> Tensor:
-    """Normal numbers whose width suits the inputs or the outputs."""
+    """Fill a tensor with normal numbers, scaled by fan-in or fan-out (He 2015)."""
     if 0 in tensor.shape:
         return tensor
     return normal_(tensor, 0.0, kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: object = None) -> Tensor:
-    """Rows or columns that stand at right angles."""
+    """Fill a tensor with a random matrix of orthonormal rows or columns, times the gain."""
     if tensor.ndim < 2:
         raise ArgumentError(
             f"orthogonal_: Only tensors with 2 or more dimensions are supported: got {tensor.ndim}."
@@ -195,15 +195,15 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: object = None) -> Te
     q, r = np.linalg.qr(flat.T if rows < columns else flat)
     q = q * np.sign(np.diag(r))
     value = (q.T if rows < columns else q) * gain
-    return filled(tensor, from_array(np.ascontiguousarray(value.reshape(tuple(tensor.shape)))))
+    return fill_values(tensor, from_array(np.ascontiguousarray(value.reshape(tuple(tensor.shape)))))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: object = None) -> Tensor:
-    """Normal numbers, a share of every column 0."""
+    """Fill a matrix with normal numbers, a fraction of each column being 0."""
     rows, columns = tensor.shape
     order = rand(rows, columns, generator=generator).argsort(dim=0).argsort(dim=0)
     value = randn(rows, columns, generator=generator) * std
-    return filled(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
+    return fill_values(tensor, value.masked_fill(order < int(np.ceil(sparsity * rows)), 0.0))
 
 
 # older names, which PyTorch keeps

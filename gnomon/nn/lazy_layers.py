@@ -1,7 +1,7 @@
-"""Layers that take a size from their first input, and are plain layers after it.
+"""Lazy layers, which take a size from their first input and become plain layers.
 
-Until then their parameters have no shapes; they stay the same objects when they get them, so that
-an optimizer may have been given them before.
+Until then their parameters have no shapes; they stay the same objects afterwards, so that an
+optimizer can be made before.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from gnomon.tensor.tensor import Tensor
 
 
 class LazyModuleMixin(Module):
-    """A module whose first input tells the shapes of its parameters.
+    """Base of modules whose parameters' shapes follow from the first input.
 
-    Stands before the class in the bases of a module, which registers parameters and buffers
-    without shapes and defines `initialize_parameters`. Behind the first call the module is of the
-    class `cls_to_become`, if it names one.
+    Put it before the layer's class in the bases of a module, which registers parameters and buffers
+    without shapes and defines `initialize_parameters`. After the first call the module is of class
+    `cls_to_become`, if that is set.
 
     Shapes: as forward says.
 
@@ -71,14 +71,14 @@ class LazyModuleMixin(Module):
         return any(map(is_lazy, (*self._parameters.values(), *self._buffers.values())))
 
     def initialize_parameters(self, *inputs: Any, **named: Any) -> None:
-        """Give parameters the shapes and first values that the inputs of forward ask for."""
+        """Set the shapes and first values of parameters from the inputs of forward."""
         raise NotImplementedError(
             f"initialize_parameters: {type(self).__name__} does not define it."
         )
 
 
 class LazyLayer(LazyModuleMixin):
-    """A layer whose constructor lacks the first size of its class.
+    """A layer whose constructor omits the input's size.
 
     Shapes: input (*s) -> (*t)
 
@@ -88,7 +88,7 @@ class LazyLayer(LazyModuleMixin):
     """
 
     OWN: Mapping[str, Any] = {}
-    """Settings whose defaults are others than the class's."""
+    """Settings with defaults other than the class's."""
 
     def __init__(self, *settings: Any, **named: Any) -> None:
         given = list(signature(self.cls_to_become.__init__).parameters)[2 : 2 + len(settings)]
@@ -104,7 +104,7 @@ class LazyLayer(LazyModuleMixin):
                     place[name] = zeros_like(value, device=CPU)
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Give parameters the shapes and first values that an input asks for."""
+        """Set the shapes and first values of parameters from an input."""
         size = input.shape[channel_axis(self.cls_to_become, input)]
         settings, named = vars(self).pop("_given")
         plain = self.cls_to_become(size, *settings, **named)
@@ -118,7 +118,7 @@ class LazyLayer(LazyModuleMixin):
 
 
 def first_call(module: Any, inputs: tuple, named: dict[str, Any]) -> None:
-    """The end of laziness, before the first forward: the layer becomes a plain one."""
+    """Initialize a lazy module before its first forward, and change its class."""
     module.initialize_parameters(*inputs, **named)
     if module.has_uninitialized_params():
         raise ArgumentError(
@@ -132,22 +132,22 @@ def first_call(module: Any, inputs: tuple, named: dict[str, Any]) -> None:
 
 
 def channel_axis(kind: Any, input: Tensor) -> int:
-    """The channel axis of an input of a layer class."""
+    """The axis of an input's channels for a class of layers."""
     if issubclass(kind, Linear):
         return -1
     return -1 - kind.COUNT if issubclass(kind, Convolution) else 1
 
 
 def size_of(kind: type[Module]) -> str:
-    """The name of the first size that a class asks for."""
+    """The name of the constructor's first argument of a class."""
     return list(signature(kind.__init__).parameters)[1]
 
 
 def lazy(kind: type[Module], *example: str, **own: Any) -> type[Module]:
-    """The lazy class of a kind of layer, which takes its first size from its first input.
+    """Make the lazy class of a layer's class.
 
     example: the settings and the input's shape in the docstring's example. own: settings whose
-    defaults differ from the kind's.
+    defaults differ from the class's.
     """
     name, settings, shape = f"Lazy{kind.__name__}", *example
     shapes = next(part for part in (getdoc(kind) or "").split("\n\n") if part.startswith("Shapes:"))
@@ -178,7 +178,7 @@ LazyBatchNorm1d = lazy(BatchNorm1d, "", "2, 3")
 LazyBatchNorm2d = lazy(BatchNorm2d, "", "2, 3, 5, 5")
 LazyBatchNorm3d = lazy(BatchNorm3d, "", "2, 3, 5, 5, 5")
 INSTANCES = {"affine": True, "track_running_stats": True}
-"""Defaults of PyTorch's lazy instance norms, and not of the plain ones."""
+"""Defaults of PyTorch's lazy instance norms, unlike those of the plain ones."""
 LazyInstanceNorm1d = lazy(InstanceNorm1d, "", "2, 3, 5", **INSTANCES)
 LazyInstanceNorm2d = lazy(InstanceNorm2d, "", "2, 3, 5, 5", **INSTANCES)
 LazyInstanceNorm3d = lazy(InstanceNorm3d, "", "2, 3, 5, 5, 5", **INSTANCES)

@@ -1,4 +1,4 @@
-"""Layers that contract: Linear, Bilinear."""
+"""Linear and Bilinear."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Identity(Module):
 
 
 class Unflatten(Module):
-    """One axis as several; one size may be -1.
+    """Split one axis into several; one size may be -1.
 
     Shapes: input (*a, n, *b) -> (*a, *unflattened_size, *b)
 
@@ -47,16 +47,16 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with the axis in parts."""
+        """The input with the axis split."""
         return FUNCTIONS["unflatten"](input, self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """The axis and its sizes."""
+        """The axis and its sizes as text."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
 class Linear(Module):
-    """x · weightᵀ + bias.
+    """The linear layer x · weightᵀ + bias.
 
     Shapes: input (*s, in_features) -> (*s, out_features)
 
@@ -84,7 +84,7 @@ class Linear(Module):
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters."""
+        """Initialize the parameters at random."""
         init.kaiming_uniform_(self.weight, a=sqrt(5))
         if self.bias is not None:
             bound = 1 / sqrt(self.in_features) if self.in_features > 0 else 0
@@ -95,7 +95,7 @@ class Linear(Module):
         return FUNCTIONS["linear"](input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The sizes."""
+        """The sizes as text."""
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
             f"bias={self.bias is not None}"
@@ -103,11 +103,11 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear under the name that PyTorch gives the projection inside its attention."""
+    """A Linear by PyTorch's name of the output projection in its attention."""
 
 
 class Bilinear(Module):
-    """x · weight · y + bias.
+    """The bilinear layer x · weight · y + bias.
 
     Shapes: input1 (*s, in1_features), input2 (*s, in2_features) -> (*s, out_features)
 
@@ -134,7 +134,7 @@ class Bilinear(Module):
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Draw the parameters."""
+        """Initialize the parameters at random."""
         bound = 1 / sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
@@ -145,7 +145,7 @@ class Bilinear(Module):
         return FUNCTIONS["bilinear"](input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The sizes."""
+        """The sizes as text."""
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"

@@ -1,4 +1,4 @@
-"""A last layer and its loss as one module, so that the layer's outputs need not all be there."""
+"""A last layer and its cross-entropy as one module, which need not hold all logits at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class LinearCrossEntropyLoss(Module):
-    """cross_entropy of a Linear; further keywords are those of functional.linear_cross_entropy.
+    """The cross entropy of a Linear; further keywords are functional.linear_cross_entropy's.
 
     Shapes: input (*s, in_features), target (*s) -> ()
 
@@ -47,7 +47,7 @@ class LinearCrossEntropyLoss(Module):
         self.linear = Linear(in_features, outputs, bias, device, dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss of the classes that the layer gives to the input."""
+        """The loss of the input's classes."""
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(
@@ -64,7 +64,7 @@ class LinearCrossEntropyLoss(Module):
         )
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         names = ("in_features", "num_classes", "out_features")
         settings = ("reduction", "ignore_index", "label_smoothing", "options")
         shown = [f"{name}={getattr(self, name)}" for name in names]

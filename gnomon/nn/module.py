@@ -1,7 +1,7 @@
-"""Module: parameters, buffers and submodules under names, calls with hooks, training and modes.
+"""Module: named parameters, buffers and submodules, calls with hooks, training modes.
 
-Saving and loading are in states.py, walks through what is inside in walks.py, other dtypes and
-places of the values in converted.py, containers of modules in containers.py.
+Saving and loading are in states.py, traversals in walks.py, conversions of the values in
+converted.py, containers of modules in containers.py.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ HOOKS = (
     *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
     "_hook_words",
 )
-"""Hooks of a module by their numbers, and what was said of those that were given words."""
+"""The attributes with a module's hooks by number, and the options of hooks."""
 PLACES = ("_parameters", "_buffers", "_modules")
 own, own_put = vars(SavedParts)["__dict__"].__get__, vars(SavedParts)["__dict__"].__set__
-"""A module's own attributes, as Python keeps them."""
+"""Read and write a module's plain attribute dictionary."""
 
 
 class Module(SavedParts, Walked, Converted, Hooked):
-    """Base of all parts of a model: assign parameters and modules to attributes, define forward."""
+    """Base class of models: assign parameters and modules to attributes, and define forward."""
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -54,7 +54,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
             cls.__init__ = placing_inside(explained(own, cls.__name__))
 
     call_super_init = False
-    """Whether the class behind Module, in the order of a class's bases, is made with it."""
+    """Whether Module's constructor calls that of the next class in the order of bases."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         refuse_settings(self, given, named)
@@ -70,13 +70,13 @@ class Module(SavedParts, Walked, Converted, Hooked):
             super().__init__(*given, **named)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The module's computation; every module defines its own."""
+        """Compute the module's output; every module defines its own."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
-        """forward(), with hooks, under the module's name."""
+        """Call forward() with hooks; source locations name the module."""
         before = scope.modules
         scope.modules = (*before, self._label) if self._label else before
         try:
@@ -137,7 +137,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
         changes.note()
 
     def _forget(self, name: str, kept: str) -> None:
-        """Free a name for another kind of value; one of the same kind keeps its turn."""
+        """Remove a name from other kinds of attributes; one of kind `kept` keeps its position."""
         if "_parameters" not in own(self):
             raise AttributeError("cannot assign before Module.__init__() call")
         own(self).pop(name, None)
@@ -166,7 +166,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
         return [name for name in found if not name[:1].isdigit()]
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Keep a parameter under a name."""
+        """Add a parameter under a name; None reserves the name."""
         check_name(self, name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -176,7 +176,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keep a tensor that no optimizer changes under a name."""
+        """Add a tensor that optimizers do not change; persistent: whether state_dict has it."""
         check_name(self, name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -193,7 +193,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
         )(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Keep a module under a name."""
+        """Add a submodule under a name; None reserves the name."""
         check_name(self, name, "_modules")
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
@@ -213,7 +213,7 @@ class Module(SavedParts, Walked, Converted, Hooked):
         return self
 
     def train(self, mode: bool = True) -> Module:
-        """Switch the training behaviour of dropout and batch norm."""
+        """Set training mode, which dropout and batch norm depend on, for all modules inside."""
         if not isinstance(mode, bool):
             raise ArgumentError(f"train: training mode is expected to be boolean: got {mode!r}.")
         for module in self.modules():
@@ -222,17 +222,17 @@ class Module(SavedParts, Walked, Converted, Hooked):
         return self
 
     def eval(self) -> Module:
-        """Switch to the behaviour of use."""
+        """Set evaluation mode for all modules inside."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Say whether gradients are wanted for all parameters."""
+        """Set whether gradients of all parameters are computed."""
         for value in self.parameters():
             value.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or set them to 0."""
+        """Drop the gradients of all parameters, or set them to 0."""
         for value in self.parameters():
             if set_to_none:  # no host read: a captured step must not depend on what it was
                 value.grad = None
@@ -246,14 +246,14 @@ class Module(SavedParts, Walked, Converted, Hooked):
     # text
 
     def extra_repr(self) -> str:
-        """The module's parameters, for the one line that prints it."""
+        """The settings in the module's text; empty by default."""
         return ""
 
     def _get_name(self) -> str:
         return type(self).__name__
 
     def _lines(self) -> Iterable[tuple[str, str]]:
-        """The names and texts of the modules inside."""
+        """The names and texts of the submodules."""
         return ((name, repr(module)) for name, module in self._modules.items())
 
     def __repr__(self) -> str:
@@ -304,5 +304,5 @@ def check_name(module: Module, name: str, place: str) -> None:
 
 
 def indented(text: str) -> str:
-    """A text of several lines, all but the first moved in."""
+    """A text with all lines but the first indented."""
     return text.replace("\n", "\n  ")

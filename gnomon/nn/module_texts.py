@@ -1,4 +1,4 @@
-"""The line that prints a module of settings, and settings that follow from others, as PyTorch's."""
+"""A module's settings as printed text, and settings derived from others, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["INPLACE", "LINES", "SETTLED", "line_of", "repeated", "unusual"]
 POOLED = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 DIMS = ("1d", "2d", "3d")
 INPLACE = "[inplace]"
-"""The place of `inplace=True`, which is printed where it is so."""
+"""The placeholder of `inplace=True`, which is printed only if it is set."""
 LINES: dict[str, str] = {
     **{f"MaxPool{d}": f"{POOLED}, dilation={{dilation}}, ceil_mode={{ceil_mode}}" for d in DIMS},
     **{f"{kind}{d}": POOLED for kind in ("AvgPool", "MaxUnpool") for d in DIMS},
@@ -44,11 +44,11 @@ LINES: dict[str, str] = {
     "ChannelShuffle": "groups={groups}",
     **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), "{sizes}"),
 }
-"""Row -> the settings that its class's line shows. Losses and other functions show none."""
+"""The format of the printed settings, by class; losses and other functions print none."""
 
 
 def line_of(module: Any) -> str:
-    """The settings of a module, as its class's LINE shows them."""
+    """The settings of a module as text, by the format of its class's LINE."""
     text = module.LINE
     shown = {"sizes": sizes_of(module), **vars(module)} if text == "{sizes}" else vars(module)
     line = text.replace(INPLACE, ", inplace=True" if shown.get("inplace") else "").format(**shown)
@@ -56,13 +56,13 @@ def line_of(module: Any) -> str:
 
 
 def unusual(module: Any, **usual: Any) -> str:
-    """The settings of a module that are not the usual ones, behind commas; texts without quotes."""
+    """The text of settings that differ from these defaults, each after a comma."""
     found = ((name, getattr(module, name, value), value) for name, value in usual.items())
     return "".join(f", {name}={value}" for name, value, plain in found if value != plain)
 
 
 def sizes_of(module: Any) -> str:
-    """The size or the factor of an upsampling, and its mode."""
+    """The size or the scale factor of an upsampling layer, and its mode, as text."""
     name = "size" if module.scale_factor is None else "scale_factor"
     return f"{name}={getattr(module, name)}, mode={module.mode!r}"
 
@@ -76,7 +76,7 @@ def repeated(value: Any, count: int) -> tuple:
 
 
 def each_axis(count: int, *names: str) -> Callable[[Any], None]:
-    """Numbers as tuples of one for each axis."""
+    """A function that turns settings of these names into tuples, one number per axis."""
 
     def settle(module: Any) -> None:
         for name in names:
@@ -86,13 +86,13 @@ def each_axis(count: int, *names: str) -> Callable[[Any], None]:
 
 
 def stride_of_windows(module: Any) -> None:
-    """Windows lie side by side where no stride is given."""
+    """Set a stride of None to the kernel size."""
     if module.stride is None:
         module.stride = module.kernel_size
 
 
 def factors(module: Any) -> None:
-    """Factors of an upsampling are floats."""
+    """Convert the scale factors of an upsampling layer to floats."""
     given = module.scale_factor
     each = given if isinstance(given, (tuple, list)) else [given]
     if all(isinstance(x, (int, float)) for x in each):  # others are refused when it is called
@@ -112,4 +112,4 @@ SETTLED: dict[str, tuple[Callable[[Any], None], ...]] = {
     },
     **dict.fromkeys(("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"), (factors,)),
 }
-"""Row -> what its class's constructor makes of its settings."""
+"""The functions that complete the settings in a constructor, by class."""

@@ -1,6 +1,6 @@
-"""Ragged tensors as PyTorch's torch.nested has them: made, padded, folded item by item, attention.
+"""torch.nested: make, pad, reduce and attend over ragged tensors.
 
-Folds of the ragged axis are those of index_add and index_reduce, with the items' numbers.
+Reductions along the ragged axis are index_add and index_reduce by item number.
 
 Letters: b items, j the ragged axis, s all places of it, l places after padding, *d other axes.
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class NestedTensor(RaggedBatch):
-    """A batch of tensors with one axis of different sizes; made by `nested_tensor` and its like.
+    """A batch of tensors that differ in the size of one axis; made by `nested_tensor`.
 
     >>> import gnomon as gn
     >>> x = gn.nested.nested_tensor([gn.ones(2, 3), gn.zeros(1, 3)])
@@ -60,19 +60,19 @@ class NestedTensor(RaggedBatch):
         return partial(asked, method, self)
 
     def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
-        """A dense tensor, with a number at places that items do not have."""
+        """A dense tensor, padded with a number."""
         return to_padded_tensor(self, padding, output_size)
 
 
-def operator(method: Callable) -> Callable:
-    """An operator of Python's on ragged tensors."""
+def operator_method(method: Callable) -> Callable:
+    """A method for an operator of Python on ragged tensors."""
     return lambda self, *others: asked(method, self, *others)
 
 
 for _slot in OPERATORS:
     for _name in (_slot, f"__r{_slot[2:]}"):
         if hasattr(_method := getattr(Tensor, _name, None), "meant"):
-            setattr(NestedTensor, _name, operator(_method))
+            setattr(NestedTensor, _name, operator_method(_method))
 NestedTensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
@@ -85,7 +85,7 @@ def nested_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> NestedTensor:
-    """A ragged tensor with copies of tensors that differ in their first axis alone.
+    """A ragged tensor with copies of tensors that differ in their first axis's size.
 
     >>> import gnomon as gn
     >>> gn.nested.nested_tensor([[1.0, 2.0], [3.0]]).values()
@@ -98,7 +98,7 @@ def nested_tensor(
 def as_nested_tensor(
     ts: Sequence[Tensor] | Tensor, dtype: Any = None, device: Any = None, layout: Any = None
 ) -> NestedTensor:
-    """A ragged tensor of tensors, to which gradients go; or the items of a dense one.
+    """A ragged tensor of several tensors, differentiable, or of a dense one's items.
 
     >>> import gnomon as gn
     >>> as_nested_tensor(gn.ones(2, 3)).offsets()
@@ -127,7 +127,7 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> NestedTensor:
-    """A ragged tensor over concatenated values; no memory is copied.
+    """A ragged tensor over concatenated values, without copying memory.
 
     Shapes: values (s, *d), offsets (b + 1) -> (b, j, *d)
 
@@ -152,27 +152,27 @@ def nested_tensor_from_jagged(
 
 
 def lengths(x: NestedTensor) -> Tensor:
-    """The number of places of each item, (b)."""
+    """The length of each item, (b)."""
     return x._ends.diff()
 
 
-def rows(x: NestedTensor) -> Tensor:
-    """The values with the ragged axis in front, (s, *d)."""
+def ragged_first(x: NestedTensor) -> Tensor:
+    """The values with the ragged axis first, (s, *d)."""
     return x._values.movedim(x._axis - 1, 0)
 
 
 def folds_places(x: NestedTensor, dim: Any) -> bool:
-    """Whether an axis, or the only one of several, is the ragged one."""
+    """Whether a reduction is along the ragged axis alone."""
     dims = [dim] if isinstance(dim, int) else list(dim or ())
     return [d % x.ndim for d in dims] == [x._axis]
 
 
 Fold = Callable[..., Tensor]
-"""A fold of rows by item: rows, the ragged tensor, and words of the dense fold."""
+"""A reduction per item: of the rows, the ragged tensor, and keywords of the dense function."""
 
 
-def folded(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Fold:
-    """The reduction of a ragged tensor over its items, in the dtype of the dense function."""
+def per_item(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Fold:
+    """A reduction of a ragged tensor per item, in the dtype of the dense function."""
 
     def call(x: Tensor, ragged: NestedTensor, **named: Any) -> Tensor:
         dtype = FUNCTIONS[name](zeros(1, *x.shape[1:], dtype=x.dtype), 0, **named).dtype
@@ -183,14 +183,14 @@ def folded(name: str, monoid: str, fold: Callable[[Tensor, Tensor, Tensor], Tens
 
 
 def along_places(name: str, fold: Fold) -> Callable:
-    """A function of tensors that folds the ragged axis item by item."""
+    """A function that reduces the ragged axis per item, and other axes as usual."""
 
     def call(input: NestedTensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Any:
         dim, keepdim = named.pop("axis", dim), named.pop("keepdims", keepdim)
         if not folds_places(input, dim):
             named |= {"axis": dim, "keepdims": keepdim}
             return by_places(FUNCTIONS[name], (input,), named)
-        made = fold(rows(input), input, **named)
+        made = fold(ragged_first(input), input, **named)
         return made.unsqueeze(input._axis) if keepdim else made
 
     return call
@@ -201,12 +201,15 @@ def reduced(how: str) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda into, items, x: into.index_reduce(0, items, x, how)
 
 
-sums = folded("sum", "add", lambda into, items, x: into.index_add(0, items, x))
-greatest = folded("amax", "max", reduced("amax"))
+sums = per_item("sum", "add", lambda into, items, x: into.index_add(0, items, x))
+greatest = per_item("amax", "max", reduced("amax"))
 
 
 def mean(x: Tensor, ragged: NestedTensor, dtype: Any = None) -> Tensor:
-    """Means by item: that of no places is NaN. Sums of half precision would end at its limit."""
+    """The mean of each item; NaN for an empty one.
+
+    Half precision is summed in float32.
+    """
     x = x if dtype is None else x.to(dtype)
     is_float = x.dtype.is_floating_point
     total = sums(x.float() if is_float and x.dtype.bits < 32 else x, ragged)
@@ -215,7 +218,7 @@ def mean(x: Tensor, ragged: NestedTensor, dtype: Any = None) -> Tensor:
 
 
 def with_positions(name: str, monoid: str) -> Callable:
-    """A fold that tells which place of an item it is: of padded items, behind which others are."""
+    """A function with positions, such as argmax, along the ragged axis, by padded items."""
 
     def call(input: NestedTensor, dim: Any = None, keepdim: bool = False) -> Any:
         if not folds_places(input, dim):
@@ -227,11 +230,11 @@ def with_positions(name: str, monoid: str) -> Callable:
 
 
 def softmax(input: NestedTensor, dim: int = -1, dtype: Any = None, **named: Any) -> NestedTensor:
-    """exp(x) as shares of their sum, along the ragged axis or another."""
+    """The softmax along the ragged axis, per item, or along another axis."""
     dim = named.pop("axis", dim)
     if not folds_places(input, dim):
         return by_places(FUNCTIONS["softmax"], (input, dim), {"dtype": dtype})
-    x, items = rows(input if dtype is None else input.to(dtype)), items_of(input)
+    x, items = ragged_first(input if dtype is None else input.to(dtype)), items_of(input)
     share = (x - greatest(x.detach(), input).index_select(0, items)).exp()
     made = share / sums(share, input).index_select(0, items)
     return like(input, made.movedim(0, input._axis - 1))
@@ -247,7 +250,7 @@ def places_of(x: NestedTensor, longest: int) -> tuple[Tensor, Tensor]:
 def to_padded_tensor(
     input: NestedTensor, padding: float, output_size: Sequence[int] | None = None
 ) -> Tensor:
-    """A dense tensor, with a number at places that items do not have.
+    """A dense tensor, padded with a number to the longest item, or to `output_size`.
 
     >>> to_padded_tensor(nested_tensor([[1.0, 2.0], [3.0]]), 0.0)
     Tensor([[1., 2.],
@@ -261,19 +264,19 @@ def to_padded_tensor(
 
 
 def padded(x: NestedTensor, most: int, padding: float) -> Tensor:
-    """Pad the items to `most` elements each."""
+    """The items as a dense tensor, padded to `most` elements each."""
     if not x._values.shape[x._axis - 1]:
         shape = list(x._values.shape)
         shape[x._axis - 1] = most
         return full((x._count, *shape), padding, dtype=x.dtype)
     where, there = places_of(x, most)
-    items = rows(x)[where]
+    items = ragged_first(x)[where]
     mask = there.reshape(*there.shape, *(1,) * (items.ndim - 2))
     return FUNCTIONS["where"](mask, items, padding).movedim(1, x._axis)
 
 
 def unpadded(dense: Tensor, x: NestedTensor) -> NestedTensor:
-    """The items of a padded tensor, with the places of a ragged one."""
+    """A padded tensor's values as a ragged one with the items of `x`."""
     items = items_of(x)
     number = arange(x._values.shape[x._axis - 1]) - x._ends.index_select(0, items)
     made = dense.movedim(x._axis, 1)[items, number]
@@ -306,7 +309,7 @@ def attention(
 
 
 def check_items(query: Any, key: Any, value: Any) -> None:
-    """Refuse operands of attention that are not ragged alike."""
+    """Refuse operands of attention with different batches or ragged axes."""
     given = (query, key, value)
     if not all(isinstance(x, RaggedBatch) and (x.ndim, x._axis) == (4, 2) for x in given):
         raise ShapeError(
@@ -324,12 +327,12 @@ def check_items(query: Any, key: Any, value: Any) -> None:
 OWN: dict[str, Callable] = {
     "sum": along_places("sum", sums),
     "mean": along_places("mean", mean),
-    "prod": along_places("prod", folded("prod", "mul", reduced("prod"))),
-    **{x: along_places(x, folded(x, "max", reduced("amax"))) for x in ("amax", "any")},
-    **{x: along_places(x, folded(x, "min", reduced("amin"))) for x in ("amin", "all")},
+    "prod": along_places("prod", per_item("prod", "mul", reduced("prod"))),
+    **{x: along_places(x, per_item(x, "max", reduced("amax"))) for x in ("amax", "any")},
+    **{x: along_places(x, per_item(x, "min", reduced("amin"))) for x in ("amin", "all")},
     **{x: with_positions(x, x[-3:]) for x in ("max", "min", "argmax", "argmin")},
     "softmax": softmax,
     "scaled_dot_product_attention": attention,
     "to_padded_tensor": to_padded_tensor,
 }
-"""Functions that ragged tensors have in their own way, by name."""
+"""Functions with implementations for ragged tensors, by name."""

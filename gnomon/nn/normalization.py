@@ -1,4 +1,4 @@
-"""Normalizations: over features, over groups of channels, over the batch."""
+"""Layer, RMS, group, instance and batch norm."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gnomon.tensor.creation import ones, zeros
 from gnomon.tensor.tensor import Tensor
 
 
-def affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> None:
-    """Give a module a scale of ones and a shift of zeros, or None for them."""
+def add_affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> None:
+    """Add a weight of ones and a bias of zeros to a module, or None for them."""
     for name, wanted, make in (("weight", weight, ones), ("bias", bias, zeros)):
         if wanted:
             setattr(module, name, Parameter(make(*shape)))
@@ -25,7 +25,7 @@ def affine(module: Module, shape: Sequence[int], weight: bool, bias: bool) -> No
 
 
 class LayerNorm(Module):
-    """Every row normalized over its last axes, then scaled and shifted.
+    """Normalize over the last axes, then scale and shift.
 
     Shapes: input (..., *normalized_shape) -> (..., *normalized_shape)
 
@@ -46,20 +46,20 @@ class LayerNorm(Module):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias)
+        add_affine(self, self.normalized_shape, elementwise_affine, elementwise_affine and bias)
         if dtype is not None:
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Scale by 1, shift by 0."""
-        reset(self)
+        """Set the weight to 1 and the bias to 0."""
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The rows, normalized."""
+        """The normalized input."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
             f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
@@ -67,7 +67,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Every row divided by the root of its mean square, then scaled.
+    """Divide by the root mean square over the last axes, then scale.
 
     Shapes: input (..., *normalized_shape) -> (..., *normalized_shape)
 
@@ -87,27 +87,27 @@ class RMSNorm(Module):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         self.normalized_shape, self.eps = tuple(shape), eps
         self.elementwise_affine = elementwise_affine
-        affine(self, self.normalized_shape, elementwise_affine, False)
+        add_affine(self, self.normalized_shape, elementwise_affine, False)
         del self._parameters["bias"]
         if dtype is not None:
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Scale by 1."""
-        reset(self)
+        """Set the weight to 1."""
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The rows, normalized."""
+        """The normalized input."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         affine = self.elementwise_affine
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}"
 
 
 class GroupNorm(Module):
-    """Groups of channels normalized per sample.
+    """Normalize groups of channels in each sample, then scale and shift.
 
     Shapes: input (n, num_channels, *s) -> (n, num_channels, *s)
 
@@ -138,15 +138,15 @@ class GroupNorm(Module):
             self.to(dtype)
 
     def reset_parameters(self) -> None:
-        """Scale by 1, shift by 0."""
-        reset(self)
+        """Set the weight to 1 and the bias to 0."""
+        reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The groups, normalized."""
+        """The normalized input."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         return (
             f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
             f"bias={self.bias is not None}"
@@ -154,12 +154,12 @@ class GroupNorm(Module):
 
 
 def give_affine(module: Module, channels: int, wanted: bool, bias: bool = True) -> None:
-    """A scale and a shift per channel, the scale alone, or none."""
-    affine(module, (channels,), wanted, wanted and bias)
+    """Add a weight and a bias per channel to a module, only the weight, or None for them."""
+    add_affine(module, (channels,), wanted, wanted and bias)
 
 
-def reset(module: Module) -> None:
-    """Scale by 1, shift by 0, as far as a module does that."""
+def reset_affine(module: Module) -> None:
+    """Set a module's weight to 1 and its bias to 0, if it has them."""
     with no_grad():
         for name, value in (("weight", 1.0), ("bias", 0.0)):
             if (found := module._parameters.get(name)) is not None:
@@ -167,7 +167,7 @@ def reset(module: Module) -> None:
 
 
 class Running(Module):
-    """Base of what normalizes per channel and follows statistics as it goes."""
+    """Base of normalizations per channel with running statistics."""
 
     RANKS: tuple[int, ...] = ()
     _version = 2  # batches are counted since
@@ -199,25 +199,25 @@ class Running(Module):
             self.to(dtype)
 
     def reset_running_stats(self) -> None:
-        """Reset the running statistics."""
+        """Reset the running statistics: mean 0, variance 1, count 0."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Reset the running statistics, the scale to 1 and the shift to 0."""
+        """Reset the running statistics; set the weight to 1 and the bias to 0."""
         self.reset_running_stats()
-        reset(self)
+        reset_affine(self)
 
     def check(self, input: Tensor) -> None:
-        """Refuse inputs of another rank."""
+        """Refuse inputs with another number of axes."""
         if self.RANKS and input.ndim not in self.RANKS:
             ranks = " or ".join(f"{rank}D" for rank in self.RANKS)
             raise ArgumentError(f"expected {ranks} input (got {input.ndim}D input)")
 
     def share(self) -> Any:
-        """The part by which running statistics move towards new ones."""
+        """The step size of running statistics towards new ones; counts the batch in training."""
         if not (self.training and self.track_running_stats):
             return 0.0
         with no_grad():
@@ -227,7 +227,7 @@ class Running(Module):
         return self.momentum
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -235,10 +235,10 @@ class Running(Module):
 
 
 class BatchNorm(Running):
-    """Channels normalized over the batch in training, by running statistics in use."""
+    """Base of batch norms: the batch's statistics in training, running ones in evaluation."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The channels, normalized."""
+        """The normalized input."""
         self.check(input)
         own = self.training or self.running_mean is None
         kept = (self.running_mean, self.running_var)
@@ -284,7 +284,7 @@ class BatchNorm3d(BatchNorm):
 
 
 class InstanceNorm(Running):
-    """Channels normalized per sample."""
+    """Base of instance norms: channels normalized in each sample."""
 
     def __init__(
         self,
@@ -302,7 +302,7 @@ class InstanceNorm(Running):
         super().__init__(*settings, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The channels, normalized."""
+        """The normalized input."""
         self.check(input)
         if self.RANKS and input.ndim == self.RANKS[0]:  # one sample, without a batch
             return self.forward(input.unsqueeze(0)).squeeze(0)
@@ -349,7 +349,7 @@ class InstanceNorm3d(InstanceNorm):
 
 
 class LocalResponseNorm(Module):
-    """Every element divided by its neighbours across channels.
+    """Divide each element by a norm of its neighbours across channels.
 
     Shapes: input (n, c, *s) -> (n, c, *s)
 
@@ -362,16 +362,16 @@ class LocalResponseNorm(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input: Tensor) -> Tensor:
-        """The elements, divided."""
+        """The normalized input."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """The settings as text."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """Every element of an image divided by its neighbours across channels.
+    """LocalResponseNorm of images, by PyTorch's other name.
 
     Shapes: input (n, c, h, w) -> (n, c, h, w)
 

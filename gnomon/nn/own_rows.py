@@ -1,7 +1,7 @@
-"""Statistics over a rank's own rows, inside of a fully sharded module that was given these.
+"""Statistics over a rank's own rows, inside a fully sharded module.
 
-There values show the rows of all ranks, while PyTorch's modules see their rank's alone. What mixes
-rows is therefore computed of this rank's part, and the rest of all.
+Tensors there show the rows of all ranks, while PyTorch's modules see only their rank's. So what
+mixes rows is computed from this rank's rows alone, everything else from all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["layout_of_rows", "normalized_apart"]
 
 
 def layout_of_rows(x: Tensor) -> MeshLayout:
-    """The layout of x along mesh axes where its rows are the ranks' own; else nothing."""
+    """The layout of x along the mesh axes that shard its rows by rank; empty without such."""
     axes = own_rows.get()
     if not axes:
         return ()
@@ -31,7 +31,7 @@ def normalized_apart(
     weight: Tensor | None,
     bias: Tensor | None,
 ) -> Tensor:
-    """x, of which each rank's rows are normalized by themselves, scaled and moved per channel.
+    """x with each rank's rows normalized separately, then scaled and shifted per channel.
 
     Shapes: x (n, c, *s), weight (c), bias (c) -> (n, c, *s)
     """

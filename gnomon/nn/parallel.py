@@ -1,7 +1,7 @@
-"""Data parallel training as PyTorch's scripts write it: every rank has the model, and its own rows.
+"""DistributedDataParallel: every rank has the model and its own rows of the batch.
 
 After each backward pass gradients are averaged over the ranks, all of one dtype in one message, in
-the order of ranks: every rank has the same bits.
+the order of ranks, so that every rank has the same bits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __path__: list[str] = []  # PyTorch has modules below this one: gnomon/lazy.py
 
 
 class DataParallel(Module):
-    """A model by the name that PyTorch gives to its use of several GPUs of one process: itself.
+    """PyTorch's wrapper for several GPUs of one process; it only calls the model.
 
     Shapes: input (*s) -> (*t)
 
@@ -68,7 +68,7 @@ class GradBucket:
         return [part.view(p.shape) for part, p in parts]
 
     def parameters(self) -> list[Tensor]:
-        """The parameters that they belong to."""
+        """The parameters of the bucket's gradients."""
         return list(self._parameters)
 
     def index(self) -> int:
@@ -76,14 +76,14 @@ class GradBucket:
         return self._index
 
     def is_last(self) -> bool:
-        """Whether it is the last of a backward pass."""
+        """Whether the bucket is the last of a backward pass."""
         return self._last
 
 
 class DistributedDataParallel(Module):
     """A model whose gradients are averaged over the ranks of a group after each backward pass.
 
-    All ranks begin with the first one's parameters and buffers.
+    All ranks start with the first one's parameters and buffers.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class DistributedDataParallel(Module):
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.device_ids, self.output_device = None, None
         self.require_backward_grad_sync = True
-        """Whether the next backward pass ends with an average; scripts switch it themselves."""
+        """Whether the next backward pass averages gradients; scripts may set it."""
         self._hook: tuple[Any, Callable] | None = None
         ours = pairs_of(p for p in self.module.parameters() if p.requires_grad)
         if not ours:
@@ -122,14 +122,14 @@ class DistributedDataParallel(Module):
             rare(p).ends = self._average
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The module's result; buffers are the first rank's, in training."""
+        """The module's result; in training, buffers are first set to the first rank's."""
         if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
             self._spread(list(self.module.buffers()))
         return self._called(*inputs, **named)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients gather on each rank by themselves."""
+        """A context in which gradients accumulate on each rank, without averaging."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -138,7 +138,7 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def _spread(self, tensors: Sequence[Tensor]) -> None:
-        """Give all ranks the first one's tensors."""
+        """Broadcast the first rank's tensors to all ranks."""
         group = self.process_group
         if group.size() == 1 or not tensors:
             return
@@ -154,15 +154,15 @@ class DistributedDataParallel(Module):
         self._hook = state, hook
 
     def _set_static_graph(self) -> None:
-        """Note that each pass reaches the same parameters: no average depends on it."""
+        """Record that each pass reaches the same parameters, which has no effect."""
         self.static_graph = True
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """The facts that PyTorch logs of a wrapper, as far as there are any here."""
+        """A part of the facts that PyTorch logs of its wrapper."""
         return {"world_size": self.process_group.size(), "can_set_static_graph": False}
 
     def _average(self) -> None:
-        """Average the gradients over the ranks, those of one dtype together."""
+        """Average the gradients over the ranks, one message per dtype."""
         group, hook = self.process_group, self._hook
         if (group.size() == 1 and hook is None) or not self.require_backward_grad_sync:
             return
@@ -182,14 +182,14 @@ class DistributedDataParallel(Module):
                 place += g.numel()
 
     def _gradient(self, parameter: Tensor) -> Tensor | None:
-        """A parameter's gradient; zeros where the pass did not reach it, if that is allowed for."""
+        """A parameter's gradient or None; with find_unused_parameters zeros for an unused one."""
         if parameter.requires_grad and parameter.grad is None and self.find_unused_parameters:
             parameter.grad = zeros_like(parameter)
         return parameter.grad if parameter.requires_grad else None
 
 
 def averaged_by(hook: tuple[Any, Callable], bucket: GradBucket) -> Node:
-    """The row of averages that a hook gives."""
+    """The flat buffer of averages that a hook returns."""
     state, call = hook
     found = call(state, bucket).wait()
     return node_of((found[0] if isinstance(found, (list, tuple)) else found).detach())

@@ -14,7 +14,7 @@ from gnomon.tensor.tensor import Paired, Tensor, alias
 
 
 def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
-    """A tensor of another class over the same storage."""
+    """A tensor of class `kind` over the storage of another."""
     if isinstance(data, Paired):
         if kind not in (Parameter, Buffer):
             raise ArgumentError(
@@ -38,7 +38,7 @@ def adopted(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
 
 
 class Parameter(Tensor):
-    """A tensor that its module lists and optimizers change.
+    """A tensor that its module registers and optimizers change.
 
     >>> Parameter(tensor([1.0, 2.0])).requires_grad
     True
@@ -58,12 +58,12 @@ class Parameter(Tensor):
             self._requires = requires_grad
 
     def __deepcopy__(self, memo: dict) -> Any:
-        """A parameter of its own with the same value, and no gradient."""
+        """A copy with the same value, and no gradient."""
         return twin(self, copied(self), memo)
 
 
 class Buffer(Tensor):
-    """A tensor that its module keeps, and no optimizer changes.
+    """A tensor that its module registers and optimizers do not change.
 
     >>> Buffer(tensor([1.0, 2.0])).requires_grad
     False
@@ -87,8 +87,8 @@ class Buffer(Tensor):
             self.persistent = persistent
 
 
-def unshaped(self: Tensor) -> Any:
-    """The error of who asks for a shape too early."""
+def refuse_unshaped(self: Tensor) -> Any:
+    """Raise an error: the parameter has no shape yet."""
     raise ArgumentError(
         f"{type(self).__name__}: a lazy layer's parameter has no shape before the first call. "
         "Call the model once first."
@@ -100,20 +100,20 @@ WITHOUT_SHAPES = frozenset(
     | {"get_device", "half", "int", "is_complex", "is_floating_point", "long"}
     | {"requires_grad_", "short", "to", "type"}
 )
-"""Functions of a tensor that has no shape yet."""
+"""Functions that accept a tensor without a shape."""
 
 
 class UninitializedTensorMixin:
-    """The part of a parameter or buffer that waits for its shape."""
+    """Base of parameters and buffers without a shape."""
 
     __slots__ = ()
-    shape = ndim = size = numel = property(unshaped)
+    shape = ndim = size = numel = property(refuse_unshaped)
 
     @classmethod
     def __torch_function__(
         cls, func: Callable, types: Sequence[type], args: Sequence = (), kwargs: Any = None
     ) -> Any:
-        """A function that needs no shape; any other is refused."""
+        """Call a function that needs no shape; refuse others."""
         name = getattr(func, "__name__", str(func))
         if name not in WITHOUT_SHAPES:
             raise ArgumentError(
@@ -125,7 +125,7 @@ class UninitializedTensorMixin:
     def materialize(
         self, shape: int | Sequence[int], device: object = None, dtype: object = None
     ) -> None:
-        """Take a shape, with zeros for values; from now on it is a plain one."""
+        """Become a plain parameter or buffer of zeros with this shape."""
         size = (shape,) if isinstance(shape, int) else tuple(shape)
         self.data = zeros(size, dtype=self.dtype if dtype is None else dtype)
         self.__class__ = Parameter if isinstance(self, Parameter) else Buffer
@@ -141,7 +141,7 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape a first input will tell.
+    """A parameter whose shape follows from the first input.
 
     >>> weight = UninitializedParameter()
     >>> weight.materialize((2, 3))
@@ -152,7 +152,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     def __new__(
         cls, requires_grad: bool = True, device: object = None, dtype: object = None
     ) -> Any:
-        """A parameter without elements."""
+        """A parameter without a shape."""
         made = adopted(Parameter, zeros(0, dtype=dtype), requires_grad)
         made.__class__ = cls
         return made
@@ -162,7 +162,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):
-    """A buffer whose shape a first input will tell.
+    """A buffer whose shape follows from the first input.
 
     >>> mean = UninitializedBuffer()
     >>> mean.materialize((2,))
@@ -177,17 +177,17 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
         dtype: object = None,
         persistent: bool = True,
     ) -> Any:
-        """A buffer without elements."""
+        """A buffer without a shape."""
         made = Buffer(zeros(0, dtype=dtype), persistent=persistent)
         made.__class__ = cls
         return made
 
     def __init__(self, *settings: Any, **named: Any) -> None:
-        """Do nothing: `__new__` has made the parameter."""
+        """Do nothing: `__new__` has made the buffer."""
 
 
 def is_lazy(value: object) -> bool:
-    """Whether a tensor waits for its shape.
+    """Whether a value is a parameter or buffer without a shape yet.
 
     >>> is_lazy(UninitializedParameter()), is_lazy(zeros(2))
     (True, False)
@@ -196,5 +196,5 @@ def is_lazy(value: object) -> bool:
 
 
 def empty_parameter(*size: int) -> Parameter:
-    """A parameter whose values an initializer will write."""
+    """A parameter of zeros, to be initialized."""
     return Parameter(zeros(*size))

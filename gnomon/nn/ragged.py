@@ -1,7 +1,7 @@
-"""A batch of tensors of which one axis has another size in each, as values and offsets.
+"""Ragged tensors: batches whose items differ in size along one axis, as values and offsets.
 
-PyTorch's jagged layout: `values` has the items one after the other along the ragged axis, and
-`offsets` says where each begins and ends. Functions of such tensors are in ragged_calls.py.
+PyTorch's jagged layout: `values` has the items one after another along the ragged axis, and
+`offsets` says where each begins and ends. ragged_calls.py has functions of such tensors.
 
 Letters: b items, j the ragged axis, s all places of it, *d other axes.
 """
@@ -28,7 +28,7 @@ __all__ = ["RaggedBatch", "ends_of", "in_steps", "items_of", "like"]
 
 
 class RaggedSize:
-    """The size of a ragged axis: a number for each item; equal to those of the same offsets."""
+    """The size of a ragged axis, equal to that of the same offsets."""
 
     def __init__(self, offsets: Tensor) -> None:
         self._offsets = offsets
@@ -50,7 +50,7 @@ class RaggedSize:
 
 
 class RaggedBatch:
-    """The values and the offsets of a batch of tensors with one axis of different sizes."""
+    """A batch of tensors with one axis of different sizes, as values and offsets."""
 
     __array_priority__ = 1000
     _is_data = True
@@ -66,41 +66,43 @@ class RaggedBatch:
         ends: Tensor | None = None,
     ) -> None:
         self._values, self._offsets, self._axis, self._most = values, offsets, axis, most
-        """`most` are places enough for every item, in steps: a program is made for each number."""
+        """`_most`: an upper bound of the items' lengths, rounded up so that few programs are
+        made.
+        """
         self._ends = offsets if ends is None else ends
-        """The offsets, known to be such."""
+        """The offsets, once checked."""
 
     def values(self) -> Tensor:
-        """All items one after the other, without an axis of items."""
+        """The concatenated items, without an axis of items."""
         return self._values
 
     def offsets(self) -> Tensor:
-        """The places of the ragged axis at which items begin, and the end of the last."""
+        """The positions at which items begin along the ragged axis, and the end of the last."""
         return self._offsets
 
     @property
     def shape(self) -> Size:
-        """Sizes of the axes; that of the ragged one is `j`."""
+        """The sizes of the axes; the ragged one is `j`."""
         sizes: list[Any] = list(self._values.shape)
         sizes[self._axis - 1] = RaggedSize(self._offsets)
         return Size((self._count, *sizes))
 
     def size(self, dim: int | None = None) -> Any:
-        """Sizes of the axes, or that of one."""
+        """The sizes of the axes, or of one."""
         return self.shape if dim is None else self.shape[dim]
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return self._values.ndim + 1
 
     def dim(self) -> int:
-        """Number of axes."""
+        """The number of axes."""
         return self.ndim
 
     @property
     def dtype(self) -> Any:
-        """The element type."""
+        """The dtype of the elements."""
         return self._values.dtype
 
     @property
@@ -110,12 +112,12 @@ class RaggedBatch:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether backward passes reach the values."""
+        """Whether gradients of the values are computed."""
         return self._values.requires_grad
 
     @property
     def grad(self) -> RaggedBatch | None:
-        """The gradient of the values, with the same items."""
+        """The gradient of the values as a ragged batch with the same items; None without one."""
         found = self._values.grad
         return None if found is None else like(self, found)
 
@@ -174,13 +176,13 @@ class RaggedBatch:
 
 
 def like(x: RaggedBatch, values: Tensor, axis: int | None = None) -> RaggedBatch:
-    """A ragged batch of other values with the items of this one."""
+    """A ragged batch of other values, with the items of `x`."""
     axis = x._axis if axis is None else axis
     return type(x)(values, x._offsets, axis, x._most, x._ends)
 
 
-def hold(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Check that offsets rise from 0 to the number of places, by at most `most` at once."""
+def check_offsets(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Refuse offsets that do not rise from 0 to the values' length, or rise by over `most`."""
     offsets, places, most = arrays
     steps = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != places or not np.all((steps >= 0) & (steps <= most)):
@@ -192,11 +194,11 @@ def hold(name: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 KEY = "gnomon::offsets"
-EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", hold)})
+EXTERNALS.update({KEY: ExternalOp("nested_tensor_from_jagged", check_offsets)})
 
 
 def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
-    """Check the offsets, now or whenever a captured program runs; an equal tensor."""
+    """An equal tensor of offsets, checked now or at each run of a captured program."""
     numbers = (full((), n, dtype=int64) for n in (places, places if most is None else most))
     given = tuple(map(node_of, (offsets, *numbers)))
     kinds = ((given[0].shape, given[0].dtype),)
@@ -207,7 +209,7 @@ def ends_of(offsets: Tensor, places: int, most: int | None) -> Tensor:
 
 
 def in_steps(places: int, least: int = 1) -> int:
-    """The next of eight sizes in a doubling, so that few programs serve all batches.
+    """A length rounded up to one of eight per doubling, so that few programs serve all.
 
     >>> [in_steps(k) for k in (0, 7, 17, 33, 100)], in_steps(5, least=8)
     ([0, 7, 18, 36, 104], 8)
@@ -217,6 +219,6 @@ def in_steps(places: int, least: int = 1) -> int:
 
 
 def items_of(x: RaggedBatch) -> Tensor:
-    """The number of the item at each place, (s)."""
+    """The number of the item of each position, (s)."""
     places = arange(x._values.shape[x._axis - 1])
     return FUNCTIONS["searchsorted"](x._ends[1:], places, right=True)

@@ -1,7 +1,7 @@
-"""Functions of ragged tensors: those of their values, where nothing is mixed along the ragged axis.
+"""Functions of ragged tensors, applied to their values if they mix nothing along the ragged axis.
 
-gnomon/passes/follow.py analyses a function's graph, so that no list of functions is needed. What
-folds the axis itself is in nested.py.
+gnomon/passes/follow.py analyses a function's graph, so that no list of functions is needed.
+nested.py has reductions along the ragged axis.
 
 Letters: b items, j the ragged axis, s all places of it, *d other axes.
 """
@@ -25,17 +25,17 @@ from gnomon.tensor.tensor import Tensor, raw, wrap
 __all__ = ["by_places"]
 
 AXES = ("axis", "axes", "dim0", "dim1", "start_dim", "end_dim")
-"""Words of operations that number axes."""
+"""The names of arguments that are axes."""
 DRAWS = "key"
-"""The word of operations that draw, each element by itself."""
+"""The name of the random key, an argument of operations that draw each element."""
 
 
 def by_places(func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
-    """A function that treats all places alike, on the values."""
+    """Call a function that treats all positions of the ragged axis alike on the values."""
     first = next(x for x in found_in((*args, *kwargs.values())))
     op = OPS.get(func.__name__)
     if op is not None:
-        args, kwargs = numbered(op, first, args, kwargs)
+        args, kwargs = with_value_axes(op, first, args, kwargs)
     spreads = op is not None and op.inline
     made = RaggedCall(first, spreads).run(func, args, kwargs)
     if isinstance(made, Tensor) and not made.ndim and not names_axes(op, args, kwargs):
@@ -54,18 +54,18 @@ def by_places(func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
 
 
 class RaggedCall:
-    """A function's arguments as values."""
+    """A call of a function on the values of its ragged arguments."""
 
     def __init__(self, first: RaggedBatch, spreads: bool) -> None:
         self.first, self.spreads, self.axis = first, spreads, first._axis - 1
-        """`spreads`: dense operands are spread over places."""
+        """`spreads`: whether dense operands are repeated for each position."""
 
     def run(self, func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        """The function of the values."""
+        """The result of the function on the values."""
         return func(*map(self.inner, args), **{w: self.inner(x) for w, x in kwargs.items()})
 
     def inner(self, value: Any) -> Any:
-        """An argument for a call with values."""
+        """An argument for the call, with values in place of ragged tensors."""
         if isinstance(value, (tuple, list)) and found_in(value):
             return type(value)(map(self.inner, value))
         if isinstance(value, RaggedBatch):
@@ -75,11 +75,11 @@ class RaggedCall:
         return value
 
     def ragged(self, values: Tensor) -> Tensor:
-        """Values that have the ragged axis."""
+        """The argument for values with the ragged axis."""
         return values
 
     def spread(self, value: Tensor) -> Tensor:
-        """A dense operand, of which items may have a part each, for all places."""
+        """A dense operand, repeated for each position of the items if it has a part per item."""
         first, axis = self.first, self.first._axis
         if value.ndim == first.ndim and value.shape[axis] == 1:
             if value.shape[0] == 1:
@@ -96,14 +96,14 @@ class RaggedCall:
 
 
 class FollowedCall(RaggedCall):
-    """Runs a function on stand-ins whose ragged axis has a unique size, to find that axis again."""
+    """A call on placeholders, which shows where the ragged axis is in the results."""
 
     def __init__(self, first: RaggedBatch, spreads: bool) -> None:
         super().__init__(first, spreads)
         self.known: list[Node] = []
 
     def run(self, func: Callable, args: Sequence, kwargs: dict[str, Any]) -> Any:
-        """Call the function on stand-ins, which must not be evaluated."""
+        """Call the function on placeholders, which must not be evaluated."""
         before = state.unknown
         with strict(), no_grad():
             try:
@@ -113,7 +113,7 @@ class FollowedCall(RaggedCall):
                 state.unknown = before
 
     def ragged(self, values: Tensor) -> Tensor:
-        """A stand-in for values that have the ragged axis."""
+        """A placeholder for values with the ragged axis."""
         shape = list(values.shape)
         shape[self.axis] = PLACES
         self.known.append(state.arena.input(tuple(shape), values.dtype))
@@ -121,11 +121,11 @@ class FollowedCall(RaggedCall):
 
 
 PLACES = 8191
-"""Places of a stand-in."""
+"""The size of a placeholder's ragged axis."""
 
 
 def values_beside(value: RaggedBatch, first: RaggedBatch) -> Tensor:
-    """The values of a ragged tensor that has the same items as the first."""
+    """The values of a ragged tensor, refused unless it has the items of `first`."""
     if value._offsets is first._offsets and value._axis == first._axis:
         return value._values
     raise ShapeError(
@@ -135,15 +135,15 @@ def values_beside(value: RaggedBatch, first: RaggedBatch) -> Tensor:
 
 
 def names_axes(op: Op | None, args: Sequence, kwargs: dict[str, Any]) -> bool:
-    """Whether a call says which axes it is about: without, a fold is one of all elements."""
+    """Whether a call names axes; without them it reduces all elements."""
     words = dict(zip(op.words, args, strict=False)) | kwargs if op else kwargs
     return any(words.get(word) is not None for word in AXES)
 
 
 def ragged_results(made: Any, traced: Any, known: FollowedCall) -> Any:
-    """A function's results as ragged tensors; `traced` are those of stand-ins.
+    """A function's results as ragged tensors; `traced` are the results for placeholders.
 
-    Errors: MixedAxis where places of the ragged axis met.
+    Errors: MixedAxis where the function mixes positions of the ragged axis.
     """
     if isinstance(made, (tuple, list)):
         parts = [ragged_results(*pair, known) for pair in zip(made, traced, strict=True)]
@@ -161,10 +161,10 @@ def found_in(values: Iterable[Any]) -> list[RaggedBatch]:
     return [x for x in overriding(values) if isinstance(x, RaggedBatch)]
 
 
-def numbered(
+def with_value_axes(
     op: Op, x: RaggedBatch, args: Sequence, kwargs: dict[str, Any]
 ) -> tuple[Sequence, dict[str, Any]]:
-    """Arguments with the axes of values in place of those of a ragged tensor."""
+    """Arguments with the axes of a ragged tensor renumbered for its values."""
     if "axes" in op.words and len(args) > len(op.words):
         args = (args[0], args[1:])
     words = op.respell(kwargs)
@@ -181,7 +181,7 @@ def numbered(
 
 
 def axes_of(x: RaggedBatch, value: Any, op: Op) -> Any:
-    """Axes as the values have them; none of items."""
+    """Axes renumbered for the values; the axis of items is refused."""
     if isinstance(value, (tuple, list)):
         is_order = op.__name__ == "permute"
         rest = value[1:] if is_order and value[:1] in ((0,), [0]) else value

@@ -1,7 +1,7 @@
-"""Recurrent layers: RNN, LSTM, GRU over sequences, and their cells for one step.
+"""Recurrent layers: RNN, LSTM and GRU over sequences, and their cells for one step.
 
-A layer's products with its inputs are one product for the whole sequence; steps follow one another,
-in a scan, so that long sequences compile as fast as short ones.
+A layer multiplies the inputs of the whole sequence in one product; its steps are a scan, so that
+long sequences compile as fast as short ones.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def gru_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> S
 
 
 def lstm_step(x: Tensor, state: States, weight: Tensor, bias: Tensor | None) -> States:
-    """The output, and the cell's state."""
+    """One step of an LSTM: the output and the cell's state."""
     h, c = state
     enter, keep, new, show = (x + F.linear(h, weight, bias)).chunk(4, dim=-1)
     c = keep.sigmoid() * c + enter.sigmoid() * new.tanh()
@@ -62,18 +62,18 @@ STEPS: dict[str, tuple[RecurrentStep, int, int]] = {
     "gru": (gru_step, 3, 1),
     "lstm": (lstm_step, 4, 2),
 }
-"""Per kind: the step, how many gates its weights hold, how many tensors its state is."""
+"""Per kind: the step's function, the number of gates, and of tensors in its state."""
 
 
-def nonlinear(name: str) -> str:
-    """The kind of a plain recurrence."""
+def checked_nonlinearity(name: str) -> str:
+    """The name of an RNN's nonlinearity, checked."""
     if name not in ("tanh", "relu"):
         raise ArgumentError(f"RNN: Unknown nonlinearity '{name}'. Select from 'tanh' or 'relu'.")
     return name
 
 
 def checked_projection(kind: str, size: int, hidden: int) -> int:
-    """The size that an LSTM's output is projected to; 0 where it is not."""
+    """The size of an LSTM's projected output, checked; 0 for none."""
     if size and kind != "lstm":
         raise ArgumentError("proj_size argument is only supported for LSTM, not RNN or GRU")
     if size < 0:
@@ -84,12 +84,12 @@ def checked_projection(kind: str, size: int, hidden: int) -> int:
 
 
 class Recurrent(Module):
-    """Base of cells and layers: weights that are drawn alike."""
+    """Base of recurrent cells and layers, with their weights."""
 
     kind: str
 
     def reset_parameters(self) -> None:
-        """Draw the parameters."""
+        """Initialize the parameters at random."""
         bound = 1 / sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
@@ -108,32 +108,32 @@ class Recurrent(Module):
             setattr(self, f"weight_hr{suffix}", empty_parameter(shown, outside))
 
     def _made(self, suffix: str) -> list[Tensor | None]:
-        """The parameters of a step in the order of its arguments."""
+        """The parameters of a layer and direction, in the order of a step's arguments."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self, f"{name}{suffix}") for name in names]
 
     def _first(self, outer: Sequence[int], x: Tensor) -> States:
-        """The state before the first step, of these axes and its own."""
+        """The initial state of zeros, with these leading axes."""
         sizes = [self.hidden_size] * STEPS[self.kind][2]
         sizes[0] = getattr(self, "proj_size", 0) or self.hidden_size
         return tuple(zeros((*outer, size), dtype=x.dtype) for size in sizes)
 
     def extra_repr(self) -> str:
-        """The sizes, and the settings that are not the usual ones."""
+        """The sizes as text, and the settings that differ from the defaults."""
         sizes = unusual(self, proj_size=0, num_layers=1, bias=True, batch_first=False)
         more = unusual(self, dropout=0.0, bidirectional=False)
         return f"{self.input_size}, {self.hidden_size}{sizes}{more}"
 
 
 def check_states(module: Module, states: States, wanted: list[tuple[int, ...]]) -> None:
-    """Refuse states of other shapes than a module's."""
+    """Refuse states whose shapes do not fit a module."""
     found = [tuple(getattr(part, "shape", ())) for part in states]
     if found != wanted:
         raise ShapeError(f"{type(module).__name__}: the state must be {wanted}: got {found}.")
 
 
 class Cell(Recurrent):
-    """Base of single steps."""
+    """Base of recurrent cells, which compute single steps."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class Cell(Recurrent):
             self.to(dtype)
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """The state after one more input."""
+        """The next state, from an input and the state hx, by default zeros."""
         if input.ndim not in (1, 2):
             raise ShapeError(
                 f"{type(self).__name__}: input must be (input_size) or (b, input_size): got "
@@ -169,7 +169,7 @@ class Cell(Recurrent):
 
 
 class RNNCell(Cell):
-    """One step of a plain recurrence.
+    """One step of a plain recurrent network.
 
     Shapes: input (b, input_size) -> (b, hidden_size)
 
@@ -186,17 +186,17 @@ class RNNCell(Cell):
         device: object = None,
         dtype: object = None,
     ) -> None:
-        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        object.__setattr__(self, "kind", checked_nonlinearity(nonlinearity))
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
     def extra_repr(self) -> str:
-        """The sizes, and the settings that are not the usual ones."""
+        """The sizes as text, and the settings that differ from the defaults."""
         return f"{super().extra_repr()}{unusual(self, nonlinearity='tanh')}"
 
 
 class GRUCell(Cell):
-    """One step of a gated recurrence.
+    """One step of a gated recurrent unit (GRU).
 
     Shapes: input (b, input_size) -> (b, hidden_size)
 
@@ -208,7 +208,7 @@ class GRUCell(Cell):
 
 
 class LSTMCell(Cell):
-    """One step of a gated recurrence with a memory; state and result are pairs.
+    """One step of an LSTM; state and result are pairs.
 
     Shapes: input (b, input_size) -> (b, hidden_size), (b, hidden_size)
 
@@ -221,7 +221,7 @@ class LSTMCell(Cell):
 
 
 class Layers(Recurrent):
-    """Base of recurrences over sequences, in layers, one way or both ways."""
+    """Base of recurrent layers over sequences, in one or both directions."""
 
     def __init__(
         self,
@@ -255,7 +255,7 @@ class Layers(Recurrent):
             self.to(dtype)
 
     def _suffixes(self) -> Iterator[tuple[int, str]]:
-        """Each layer and direction: the layer's number, and how its parameters' names end."""
+        """Each layer and direction: the layer's number, and the suffix of parameter names."""
         for number in range(self.num_layers):
             yield number, f"_l{number}"
             if self.bidirectional:
@@ -266,7 +266,7 @@ class Layers(Recurrent):
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
-        """The weights of each layer and direction, as they were registered."""
+        """The weights of each layer and direction, in the order of registration."""
         made = [
             [*self._made(suffix), getattr(self, f"weight_hr{suffix}", None)]
             for _, suffix in self._suffixes()
@@ -274,7 +274,7 @@ class Layers(Recurrent):
         return [[weight for weight in row if weight is not None] for row in made]
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """The outputs of every step, and the states after the last; packed sequences stay so."""
+        """The outputs of all steps, and the last states; of packed sequences, packed outputs."""
         if isinstance(input, PackedSequence):
             return self._packed(input, hx)
         if input.ndim not in (2, 3):
@@ -313,9 +313,9 @@ class Layers(Recurrent):
     def _run(
         self, x: Tensor, states: States, inside: Tensor | None = None
     ) -> tuple[Tensor, States]:
-        """All layers over (t, b, ...), and their last states one after another.
+        """Run all layers over (t, b, ...); returns the outputs and stacked last states.
 
-        inside (t, b, 1) says where a sequence has an element; elsewhere its states stay.
+        inside (t, b, 1): where a sequence has an element; elsewhere its states are kept.
         """
         rows = self.num_layers * (1 + self.bidirectional), x.shape[1]
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: STEPS[self.kind][2]]
@@ -337,7 +337,7 @@ class Layers(Recurrent):
     def _along(
         self, x: Tensor, state: States, suffix: str, back: bool, inside: Tensor | None = None
     ) -> tuple[Tensor, States]:
-        """Run one layer in one direction; its outputs and last states."""
+        """Run one layer in one direction; returns its outputs and last states."""
         weight_in, weight, bias_in, bias = self._made(suffix)
         narrower = getattr(self, f"weight_hr{suffix}", None)
         gates = F.linear(x, weight_in, bias_in)
@@ -361,7 +361,7 @@ class Layers(Recurrent):
 
 
 class RNN(Layers):
-    """Plain recurrences.
+    """A plain recurrent network over sequences.
 
     Shapes: input (t, b, input_size) -> (t, b, hidden_size)
 
@@ -373,13 +373,13 @@ class RNN(Layers):
     def __init__(self, *sizes: Any, nonlinearity: str = "tanh", **options: Any) -> None:
         if len(sizes) > 3:
             nonlinearity, sizes = sizes[3], (*sizes[:3], *sizes[4:])
-        object.__setattr__(self, "kind", nonlinear(nonlinearity))
+        object.__setattr__(self, "kind", checked_nonlinearity(nonlinearity))
         super().__init__(*sizes, **options)
         self.nonlinearity = nonlinearity
 
 
 class GRU(Layers):
-    """Gated recurrences.
+    """A gated recurrent network (GRU) over sequences.
 
     Shapes: input (t, b, input_size) -> (t, b, hidden_size)
 
@@ -392,7 +392,7 @@ class GRU(Layers):
 
 
 class LSTM(Layers):
-    """Gated recurrences with a memory; states are pairs. proj_size: outputs are projected to it.
+    """An LSTM over sequences; states are pairs. proj_size: the size of projected outputs.
 
     Shapes: input (t, b, input_size) -> (t, b, hidden_size)
 

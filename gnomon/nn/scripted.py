@@ -1,4 +1,4 @@
-"""PyTorch's class of modules that its older compiler reads, which programs derive theirs from."""
+"""ScriptModule, a name that programs written for TorchScript derive their modules from."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["ScriptModule"]
 
 
 class ScriptModule(Module):
-    """Make a module that is called as any other: there is no older compiler here."""
+    """A module by PyTorch's name of scripted ones; it is called like any other."""

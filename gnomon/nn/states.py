@@ -1,4 +1,4 @@
-"""state_dict and load_state_dict: what a module holds, by path, and a report of misfits."""
+"""state_dict and load_state_dict, and reports of keys and shapes that do not fit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from gnomon.nn.module import Module
 
 EXTRA = "_extra_state"
-"""The key, behind a module's own, of what it saves beside tensors."""
+"""The suffix of the key for the extra state."""
 
 
 class Report(NamedTuple):
-    """The keys that were wanted but not given, and those that were given but not wanted."""
+    """The missing and the unexpected keys of a loaded state."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -33,12 +33,12 @@ class Report(NamedTuple):
 
 
 class SavedParts:
-    """The part of Module that saves and loads."""
+    """Base of Module with state_dict and load_state_dict."""
 
     _version = 1
-    """The version of what a module saves, which stands in the notes of a state."""
+    """The version of a module's saved format, stored in a state's metadata."""
     dump_patches = False
-    """PyTorch's switch of long ago; it does nothing there either."""
+    """PyTorch's obsolete switch, without effect."""
 
     def state_dict(
         self,
@@ -47,7 +47,7 @@ class SavedParts:
         prefix: str = "",
         keep_vars: bool = False,
     ) -> dict[str, Any]:
-        """Parameters and saved buffers by path; they share the module's memory."""
+        """The parameters and persistent buffers by path; they share the module's memory."""
         if older:  # in this order, before they were named
             words = ("destination", "prefix", "keep_vars")
             return self.state_dict(**dict(zip(words, older, strict=False)))
@@ -72,7 +72,7 @@ class SavedParts:
     def _save_to_state_dict(
         self, destination: dict[str, Any], prefix: str, keep_vars: bool
     ) -> None:
-        """Put what this module itself holds, without those inside, under its names."""
+        """Store the module's own parameters and buffers in a state, without submodules'."""
         for name, value in (*self._parameters.items(), *self._buffers.items()):
             if value is not None and name not in self._non_persistent_buffers_set:
                 kept = keep_vars or is_lazy(value)
@@ -81,27 +81,27 @@ class SavedParts:
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
-        """State that a module saves beside its tensors; a class that has such defines it."""
+        """The state beside tensors to save, for classes that define it."""
         raise NotImplementedError(f"get_extra_state: {type(self).__name__} does not define it.")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what get_extra_state gave; a class that has such defines it."""
+        """Restore the result of get_extra_state, for classes that define it."""
         raise NotImplementedError(f"set_extra_state: {type(self).__name__} does not define it.")
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Report:
-        """Take values by path; what does not fit is an error, and if strict what is left over."""
+        """Load values by path; misfits are errors, if strict also missing and unexpected keys."""
         if not isinstance(state_dict, Mapping):
             kind = type(state_dict).__name__
             raise TypeError(f"load_state_dict: needs a dict of tensors by path: got {kind}.")
         found, wrong = Report([], []), list[str]()
         load(self, state_dict, assign, (*found, wrong))
         if strict and found.unexpected_keys:
-            names = listed(found.unexpected_keys)
+            names = quoted_keys(found.unexpected_keys)
             wrong.insert(0, f"Unexpected key(s) in state_dict: {names}.")
         if strict and found.missing_keys:
-            wrong.insert(0, f"Missing key(s) in state_dict: {listed(found.missing_keys)}.")
+            wrong.insert(0, f"Missing key(s) in state_dict: {quoted_keys(found.missing_keys)}.")
         if wrong:
             lines = "\n\t".join(wrong)
             raise CheckpointError(
@@ -119,7 +119,7 @@ class SavedParts:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Take what this module itself holds, without those inside; note what does not fit."""
+        """Load the module's own values, without submodules'; record what does not fit."""
         for hook in hooks_of(self, "_load_state_dict_pre_hooks"):
             given = (state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys)
             hook(self, *given, error_msgs)
@@ -128,8 +128,8 @@ class SavedParts:
         for name, place in places.items():
             path = prefix + name
             if path in state_dict:
-                error_msgs += taken(place, name, state_dict[path], path, assign)
-            elif strict and not uncounted(name, local_metadata):
+                error_msgs += store_value(place, name, state_dict[path], path, assign)
+            elif strict and not is_batch_count(name, local_metadata):
                 missing_keys.append(path)
         extra = prefix + EXTRA
         wants = type(self).set_extra_state is not SavedParts.set_extra_state
@@ -146,11 +146,11 @@ class SavedParts:
     # hooks
 
     def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, prefix, keep_vars) before what the module holds is collected."""
+        """Call hook(module, prefix, keep_vars) before a state is collected."""
         return attach(vars(self).setdefault("_state_dict_pre_hooks", {}), hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, state_dict, prefix, notes) at the end; it may change the state."""
+        """Call hook(module, state_dict, prefix, metadata) at the end; it may change the state."""
 
         def called(*given: Any) -> None:
             if hook(*given) is not None:
@@ -174,9 +174,9 @@ class SavedParts:
         return self.register_load_state_dict_pre_hook(called)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, report) when a module and those inside are loaded.
+        """Call hook(module, report) once a module and its submodules are loaded.
 
-        It may change the report's lists: what it takes out is no misfit.
+        The hook may remove keys from the report's lists.
         """
         return attach(vars(self).setdefault("_load_state_dict_post_hooks", {}), hook)
 
@@ -213,25 +213,25 @@ def load(
 
 
 def is_known(path: str, prefix: str, known: set[str], modules: Mapping[str, Any]) -> bool:
-    """Whether a key of a state is a module's, or one of those inside have it."""
+    """Whether a key under a prefix belongs to a module or to one of its submodules."""
     if not path.startswith(prefix):
         return True
     name, dot, _ = path[len(prefix) :].partition(".")
     return name in modules if dot else name in known
 
 
-def uncounted(name: str, notes: Mapping[str, Any]) -> bool:
-    """Whether a key counts batches, which files of before its time do not have."""
+def is_batch_count(name: str, notes: Mapping[str, Any]) -> bool:
+    """Whether a key is the count of batches, which older files lack."""
     return name == "num_batches_tracked" and (notes.get("version") or 0) < 2
 
 
-def listed(keys: list[str]) -> str:
-    """Keys in quotes."""
+def quoted_keys(keys: list[str]) -> str:
+    """The keys as text, in quotes."""
     return ", ".join(f'"{key}"' for key in keys)
 
 
 def own_places(module: Any) -> dict[str, dict[str, Any]]:
-    """The names of what a module saves itself, and the dicts that hold it."""
+    """The dictionaries with a module's own saved values, by name."""
     return {
         name: place
         for place in (module._parameters, module._buffers)
@@ -240,8 +240,8 @@ def own_places(module: Any) -> dict[str, dict[str, Any]]:
     }
 
 
-def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool) -> list[str]:
-    """Store one value; the complaint if it does not fit."""
+def store_value(place: dict[str, Any], name: str, value: Any, path: str, assign: bool) -> list[str]:
+    """Store one value of a state in a module; returns error messages."""
     kept = place[name]
     if not isinstance(value, Tensor):
         return [f"While copying {path}: expected a Tensor, got {type(value).__name__}."]
@@ -269,7 +269,7 @@ def taken(place: dict[str, Any], name: str, value: Any, path: str, assign: bool)
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix off the keys of a state, as of a model that another one wrapped.
+    """Remove a prefix from the keys of a state, such as that of a wrapped model.
 
     >>> state = {"module.weight": 1}
     >>> consume_prefix_in_state_dict_if_present(state, "module.")

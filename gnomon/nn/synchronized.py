@@ -19,7 +19,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class SyncBatchNorm(BatchNorm):
-    """Batch norm by the statistics of all ranks' rows in training; of one rank, it is BatchNorm.
+    """Batch norm by the statistics of all ranks in training; of one rank, like BatchNorm.
 
     Shapes: input (n, num_features, *s) -> (n, num_features, *s)
 
@@ -48,12 +48,12 @@ class SyncBatchNorm(BatchNorm):
         self.process_group = process_group
 
     def check(self, input: Tensor) -> None:
-        """Refuse inputs without channels."""
+        """Refuse inputs without a channel axis."""
         if input.ndim < 2:
             raise ArgumentError(f"expected at least 2D input (got {input.ndim}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The channels, normalized."""
+        """The normalized input."""
         group = self.process_group or default_group()
         own = self.training or self.running_mean is None
         if group is None or group.size() == 1 or not own:
@@ -73,7 +73,7 @@ class SyncBatchNorm(BatchNorm):
         weight: Tensor | None = None,
         bias: Tensor | None = None,
     ) -> Tensor:
-        """The rank's rows, normalized by the statistics of all ranks', which are followed."""
+        """The rank's rows, normalized by all ranks' statistics; updates running statistics."""
         mean, var, count = moments(group, input)
         if self.training and self.track_running_stats:
             kept, new = (self.running_mean, self.running_var), (mean, var * (count / (count - 1)))
@@ -87,7 +87,7 @@ class SyncBatchNorm(BatchNorm):
     def convert_sync_batchnorm(
         cls, module: Module, process_group: ProcessGroup | None = None
     ) -> Module:
-        """The module with a SyncBatchNorm, of the same parameters, for each of its BatchNorms."""
+        """Replace the BatchNorms of a module by SyncBatchNorms with the same parameters."""
         if isinstance(module, BatchNorm):
             settings = (module.num_features, module.eps, module.momentum, module.affine)
             made = cls(*settings, module.track_running_stats, process_group)
@@ -101,7 +101,7 @@ class SyncBatchNorm(BatchNorm):
 
 
 def moments(group: ProcessGroup, x: Tensor) -> tuple[Tensor, Tensor, Any]:
-    """Mean and variance per channel of all ranks' rows, and how many elements a channel has."""
+    """The mean and variance per channel of all ranks' rows, and the number of elements."""
     wide, axes = x.to(accumulator(x.dtype)), tuple(k for k in range(x.ndim) if k != 1)
     own = full((1,), x.numel() / max(x.shape[1], 1), dtype=wide.dtype)
     total = summed(group, FUNCTIONS["cat"]([wide.sum(dim=axes), own]))

@@ -1,8 +1,8 @@
-"""Many tables whose bags are looked up together, and whose rows are stepped by a backward pass.
+"""Several embedding tables, looked up together and updated in the backward pass.
 
-A gradient never takes a table's shape: when it arrives, the rows that the batch has met change in
-place, as FBGEMM's table batched embeddings do. Tables are therefore no parameters, and nobody else
-may hold their memory. Tables that an optimizer updates are in embedding.py.
+No gradient has a table's shape: the backward pass changes the rows that the batch used in place, as
+FBGEMM's table-batched embeddings do. So tables are not parameters, and nothing else may share their
+memory. Tables for optimizers are in embedding.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ POOLING = ("sum", "mean")
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table: how many rows, how wide."""
+    """The description of an embedding table: number of rows, width, name."""
 
     rows: int
     width: int
@@ -41,7 +41,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class RowOptimizer:
-    """The optimizer of met rows: "sgd", "adagrad" or "rowwise_adagrad", with its numbers.
+    """The optimizer of looked-up rows: "sgd", "adagrad" or "rowwise_adagrad", and its settings.
 
     >>> RowOptimizer("adam")
     Traceback (most recent call last):
@@ -59,17 +59,17 @@ class RowOptimizer:
 
 
 class ForwardCall:
-    """One forward call: what its backward pass reads."""
+    """The data of one forward call that its backward pass reads."""
 
     def __init__(self, index: np.ndarray, weights: np.ndarray | None, sites: Sites) -> None:
         self.index, self.weights, self.sites = index, weights, sites
 
 
 class TableBatchedEmbeddingBags(Module):
-    """Bags of several tables at once; a backward pass steps the rows that they hold.
+    """Embedding bags of several tables; backward passes update the looked-up rows.
 
-    forward takes positions (tables, bags, size), −1 for none, or flat ones with offsets, and gives
-    (bags, sum of widths).
+    forward takes positions (tables, bags, size), −1 for none, or flat ones with offsets, and
+    returns (bags, sum of widths).
 
     >>> bags = TableBatchedEmbeddingBags([TableSpec(5, 4), TableSpec(3, 2)])
     >>> bags(tensor([[[0, 1]], [[2, -1]]])).shape
@@ -98,22 +98,22 @@ class TableBatchedEmbeddingBags(Module):
                 self._own(f"state{number}", shape if kept == "width" else shape[:1])
 
     def _own(self, name: str, shape: tuple[int, ...]) -> None:
-        """Memory under a name, which a buffer of the module shows."""
+        """Allocate fixed memory under a name, and register a buffer over it."""
         self._memory[name] = in_lines(shape)
         self.register_buffer(name, from_array(self._memory[name]))
 
     # what is in the tables
 
     def weight(self, number: int) -> Tensor:
-        """A copy of a table."""
+        """A copy of a table's values."""
         return from_array(self._settled(f"weight{number}").copy())
 
     def optimizer_state(self, number: int) -> Tensor:
-        """A copy of what a table's rows keep between steps."""
+        """A copy of the optimizer's state of a table."""
         return from_array(self._settled(f"state{number}").copy())
 
     def set_weight(self, number: int, values: Tensor | np.ndarray) -> None:
-        """Fill a table."""
+        """Set the values of a table."""
         given = values.numpy() if isinstance(values, Tensor) else values
         evaluate_all()
         self._settled(f"weight{number}")[...] = given
@@ -134,10 +134,9 @@ class TableBatchedEmbeddingBags(Module):
         offsets: Tensor | None = None,
         per_sample_weights: Tensor | None = None,
     ) -> Tensor:
-        """The bags' rows, summed or averaged; tables side by side.
+        """The sums or means of the bags' rows, tables side by side.
 
-        With offsets, tables · bags + 1 of them, indices are flat and a bag ends where the next
-        begins.
+        With tables · bags + 1 offsets, indices are flat and each bag ends where the next begins.
         """
         if offsets is not None:
             whole = (indices, offsets, per_sample_weights)
@@ -159,7 +158,7 @@ class TableBatchedEmbeddingBags(Module):
         return result
 
     def _batch(self, indices: Tensor, weights: Tensor | None) -> ForwardCall:
-        """The positions and weights of a call."""
+        """The checked positions and weights of a call."""
         if is_capturing():
             raise refusal("TableBatchedEmbeddingBags: runs at once. Call it outside gn.compile.")
         if indices.dtype.name != "int64":
@@ -178,14 +177,14 @@ class TableBatchedEmbeddingBags(Module):
         return ForwardCall(array_of(indices), shares, current_sites())
 
     def _share(self, batch: ForwardCall) -> np.ndarray | None:
-        """The factor of each bag's sum."""
+        """The factor of each bag's sum; None for pooling "sum"."""
         if self.pooling == "sum":
             return None
         counts = np.maximum((batch.index >= 0).sum(2), 1).astype(np.float32)
         return np.repeat(1 / counts.T, self.widths, 1)
 
     def _step(self, result: Tensor, batch: ForwardCall) -> None:
-        """Change the rows of a batch by the gradient that has arrived."""
+        """Update the rows of a batch by its gradient."""
         leaf_node(result).watch = [ref(result)]
         evaluate_all()
         gradient, result.grad = array_of(result.grad), None
@@ -193,7 +192,7 @@ class TableBatchedEmbeddingBags(Module):
         self._run("step", batch, gradient if share is None else gradient * share)
 
     def _run(self, kind: str, batch: ForwardCall, values: np.ndarray) -> None:
-        """One native call for all tables."""
+        """Run one native program for all tables."""
         (_, bags, size), own = batch.index.shape, self.optimizer
         shapes = tuple((spec.rows, spec.width, spec.name) for spec in self.specs)
         decays, weights = own.weight_decay != 0, batch.weights
@@ -225,9 +224,9 @@ class TableBatchedEmbeddingBags(Module):
 
 
 def in_lines(shape: tuple[int, ...]) -> np.ndarray:
-    """Zeros that begin where a line of the caches does, so that rows share as few as they can.
+    """Zeros aligned to a cache line, so that few rows share one.
 
-    Pages that nothing is written to are never taken from the system.
+    Pages that are never written are never allocated by the system.
     """
     memory = np.zeros(4 * prod(shape) + ALIGN, np.uint8)
     start = -memory.ctypes.data % ALIGN
@@ -237,7 +236,7 @@ def in_lines(shape: tuple[int, ...]) -> np.ndarray:
 def in_equal_bags(
     indices: Tensor, offsets: Tensor, weights: Tensor | None, tables: int
 ) -> tuple[Tensor, Tensor | None]:
-    """Flat bags as bags of one size, a power of two so that few sizes differ; −1 fills them up."""
+    """Flat bags as bags of one size, padded with −1 to a power of two, so that few sizes differ."""
     ends, count = array_of(offsets), indices.numel()
     good = ends.ndim == 1 and ends.size % tables == 1 % tables and ends[0] == 0
     if not good or ends[-1] != count or (np.diff(ends) < 0).any():

@@ -1,4 +1,4 @@
-"""Modules that hold settings and call one function: a row each, instead of a class each."""
+"""Make modules that hold settings and call one function, from a table of rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gnomon.ops.older_words import OLDER, reduction_of
 ast, doctest, inspect = map(Lazy, ("ast", "doctest", "inspect"))
 
 REQUIRED = object()
-"""Stands for a setting without a default."""
+"""The marker of a setting without a default."""
 
 
 class ReducedLoss(Module):
-    """Base of losses, which say how terms are reduced."""
+    """Base of losses with a `reduction`."""
 
     def __init__(
         self, size_average: object = None, reduce: object = None, reduction: str = "mean"
@@ -27,14 +27,14 @@ class ReducedLoss(Module):
 
 
 class SettingsModule(Module):
-    """A module whose constructor's arguments are all settings of its function."""
+    """Base of modules whose constructor's arguments are the settings of a function."""
 
     SETTINGS: Mapping[str, Any] = {}
     ORDER: Sequence[str] = ()
-    """The settings in PyTorch's order, the older words of losses among them."""
+    """The settings in PyTorch's order, including the deprecated ones of losses."""
     FUNCTION: Callable
     LINE = ""
-    """The settings that are printed."""
+    """The format of the printed settings."""
     SETTLED: Sequence[Callable[[Any], None]] = ()
     """Functions that compute settings from others."""
 
@@ -61,17 +61,17 @@ class SettingsModule(Module):
             change(self)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The function of the inputs, as the settings say."""
+        """Call the function on the inputs, with the settings."""
         kept = {name: getattr(self, name) for name in self.SETTINGS}
         return type(self).FUNCTION(*inputs, **{**kept, **named})
 
     def extra_repr(self) -> str:
-        """The settings, as PyTorch prints them."""
+        """The settings as text, as PyTorch prints them."""
         return line_of(self)
 
 
 class ModuleText:
-    """The documentation of such a class, made of its function's when it is asked for."""
+    """A descriptor of a class's docstring, derived from its function's on first use."""
 
     def __get__(self, _: object, kind: Any) -> str:
         function = kind.FUNCTION
@@ -81,12 +81,12 @@ class ModuleText:
 
 
 def example_of(kind: Any, function: Callable) -> Iterator[str]:
-    """The function's first example that the module says too, settings given to its constructor."""
+    """The function's first example that fits the module, with settings in the constructor."""
     parameters = inspect.signature(function).parameters
     names = [x.name for x in parameters.values() if x.kind < x.VAR_POSITIONAL]
     others = {k for k in names if kind.SETTINGS.get(k, REQUIRED) is not REQUIRED}
     others = {k for k in others if parameters[k].default != kind.SETTINGS[k]}
-    for source, want in shown(function):
+    for source, want in examples_with_output(function):
         calls = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.Call)]
         calls = [x for x in calls if ast.unparse(x.func) == function.__name__]
         if len(calls) != 1 or len(calls[0].args) > len(names):
@@ -101,8 +101,8 @@ def example_of(kind: Any, function: Callable) -> Iterator[str]:
             return
 
 
-def shown(function: Callable) -> Iterator[tuple[str, str]]:
-    """A function's examples of one line each that give something, and what they give."""
+def examples_with_output(function: Callable) -> Iterator[tuple[str, str]]:
+    """A function's one-line examples with output, and their output."""
     for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
         source = example.source.strip()
         if example.want and not example.exc_msg and "\n" not in source:
@@ -110,7 +110,7 @@ def shown(function: Callable) -> Iterator[tuple[str, str]]:
 
 
 def module_of(name: str, function: Callable, /, **settings: Any) -> type[Module]:
-    """A class of modules that call a function with these settings, and have its documentation."""
+    """A class of modules that call a function with these settings, with its documentation."""
     body = {
         "SETTINGS": {name: x for name, x in settings.items() if name not in OLDER},
         "ORDER": tuple(settings),

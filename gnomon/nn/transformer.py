@@ -1,4 +1,4 @@
-"""PyTorch's encoder and decoder layers, stacks of them, and both together."""
+"""PyTorch's transformer: encoder and decoder layers, stacks of them, and both together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ActivationFunction = str | Callable[[Tensor], Tensor]
 
 
 def activation_of(given: ActivationFunction) -> Callable[[Tensor], Tensor]:
-    """A function by its name, or itself."""
+    """An activation function by its name; a function unchanged."""
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
@@ -32,7 +32,7 @@ def activation_of(given: ActivationFunction) -> Callable[[Tensor], Tensor]:
 
 
 class TransformerLayer(Module):
-    """Base of both layers: attention, then a network of two products."""
+    """Base of both layers: attention, then a feed-forward network."""
 
     attentions: tuple[str, ...]
 
@@ -67,7 +67,7 @@ class TransformerLayer(Module):
             self.to(dtype)
 
     def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x and a part of it, normalized before or after."""
+        """x plus a part's result with dropout; the norm is first or last."""
         norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
 
@@ -76,7 +76,7 @@ class TransformerLayer(Module):
 
 
 class TransformerEncoderLayer(TransformerLayer):
-    """Attention of a sequence to itself, and a network.
+    """Self-attention and a feed-forward network.
 
     Shapes: src (t, b, d) -> (t, b, d)
 
@@ -93,14 +93,14 @@ class TransformerEncoderLayer(TransformerLayer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """The sequence, mixed."""
+        """The layer's output for a sequence."""
         hidden = (src_key_padding_mask, False, src_mask, True, is_causal)
         x = self._add(src, 1, lambda x: self.self_attn(x, x, x, *hidden)[0])
         return self._add(x, 2, self._network)
 
 
 class TransformerDecoderLayer(TransformerLayer):
-    """Attention of a sequence to itself and to another, and a network.
+    """Self-attention, attention to another sequence, and a feed-forward network.
 
     Shapes: tgt (t, b, d), memory (s, b, d) -> (t, b, d)
 
@@ -121,7 +121,7 @@ class TransformerDecoderLayer(TransformerLayer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The sequence, mixed."""
+        """The layer's output for a sequence and the memory that it attends to."""
         own = (tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)
         other = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
         x = self._add(tgt, 1, lambda x: self.self_attn(x, x, x, *own)[0])
@@ -130,7 +130,7 @@ class TransformerDecoderLayer(TransformerLayer):
 
 
 class Stack(Module):
-    """Base of stacks: copies of one layer, one after the other."""
+    """Base of stacks of copies of one layer."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class Stack(Module):
 
 
 class TransformerEncoder(Stack):
-    """Encoder layers.
+    """A stack of encoder layers.
 
     Shapes: src (t, b, d) -> (t, b, d)
 
@@ -170,13 +170,13 @@ class TransformerEncoder(Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """The sequence, through all layers."""
+        """The output of all layers for a sequence."""
         hidden = (mask, src_key_padding_mask, bool(is_causal))
         return self._through(src, lambda layer, x: layer(x, *hidden))
 
 
 class TransformerDecoder(Stack):
-    """Decoder layers.
+    """A stack of decoder layers.
 
     Shapes: tgt (t, b, d), memory (s, b, d) -> (t, b, d)
 
@@ -189,7 +189,7 @@ class TransformerDecoder(Stack):
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
-        """The sequence, through all layers."""
+        """The output of all layers for a sequence and the memory that it attends to."""
         named = {k: bool(v) if k.endswith("is_causal") else v for k, v in named.items()}
         return self._through(tgt, lambda layer, x: layer(x, memory, *masks, **named))
 
@@ -251,7 +251,7 @@ class Transformer(Module):
         memory_key_padding_mask: Tensor | None = None,
         **causal: bool,
     ) -> Tensor:
-        """The second sequence, mixed with itself and with the first."""
+        """The decoder's output for tgt, which attends to the encoded src."""
         batch = 0 if self.batch_first else 1
         if src.ndim == 3 == tgt.ndim and src.shape[batch] != tgt.shape[batch]:
             raise ShapeError(
@@ -273,5 +273,5 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: object = None, dtype: object = None
     ) -> Tensor:
-        """A mask that hides what comes later."""
+        """A mask that hides later positions: -inf above the diagonal."""
         return FUNCTIONS["triu"](full((sz, sz), float("-inf"), dtype=dtype), 1)

@@ -19,7 +19,7 @@ PerAxis = int | Sequence[int]
 
 
 def unpool_over(count: int) -> Any:
-    """max_unpool1d, max_unpool2d or max_unpool3d."""
+    """The function max_unpool1d, max_unpool2d or max_unpool3d."""
     name = f"max_unpool{count}d"
 
     def function(
@@ -68,7 +68,7 @@ max_unpool1d, max_unpool2d, max_unpool3d = map(unpool_over, (1, 2, 3))
 
 
 def fractional_over(count: int) -> Any:
-    """fractional_max_pool2d or fractional_max_pool3d."""
+    """The function fractional_max_pool2d or fractional_max_pool3d."""
     name = f"fractional_max_pool{count}d"
 
     def function(
@@ -117,7 +117,7 @@ fractional_max_pool2d, fractional_max_pool3d = map(fractional_over, (2, 3))
 def window_places(
     share: Tensor, size: Sequence[int], places: Sequence[int], kernel: Sequence[int]
 ) -> Tensor:
-    """Positions in the flattened plane of random windows' elements, (n, c, *places, elements)."""
+    """The flat positions of random windows' elements, (n, c, *places, elements)."""
     count, flat = len(size), None
     for k, (n, out, width) in enumerate(zip(size, places, kernel, strict=True)):
         # of two axes PyTorch's first number is the last one's, of three the first one's

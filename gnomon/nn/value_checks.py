@@ -1,6 +1,6 @@
 """Checks of argument values before a function computes: probabilities, variances, classes.
 
-Where values are yet to come (in a captured function, under vmap, over ranks) nobody looks.
+They are skipped where values are not known, as in captured functions, under vmap, or over ranks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_sizes(name: str, sizes: Any) -> None:
 
 
 def check_places(input: Tensor) -> None:
-    """Raise an error if channels to normalize have one spatial element."""
+    """Refuse channels to normalize that have one spatial element."""
     if input.ndim > 2 and prod(input.shape[2:]) == 1:
         raise ArgumentError(
             "instance_norm: Expected more than 1 spatial element when training, got input size "
@@ -48,8 +48,8 @@ def check_places(input: Tensor) -> None:
         )
 
 
-def groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
-    """Raise an error if groups to normalize have one value."""
+def check_groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
+    """Refuse groups to normalize that have one value."""
     if input.ndim > 1 and input.shape[0] * input.shape[1] * prod(input.shape[2:]) == num_groups:
         raise ArgumentError(
             "group_norm: Expected more than 1 value per channel when training, got input size "
@@ -58,15 +58,15 @@ def groups(input: Any, num_groups: int, *_: Any, **__: Any) -> None:
 
 
 def seen(x: Any) -> np.ndarray | None:
-    """The values of a tensor or number; None where they are yet to come."""
+    """The values of a tensor or number; None if they cannot be read now."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
     unknown = not is_eager() or mesh_layout_of(x._view)
     return None if unknown else array_of(x)
 
 
-def chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
-    """Refuse an input or a target outside of [0, 1]."""
+def check_chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
+    """Refuse inputs or targets outside of [0, 1]."""
     for what, x in (("input", input), ("target", target)):
         values = seen(x)
         if values is not None and not ((values >= 0) & (values <= 1)).all():
@@ -76,8 +76,8 @@ def chances(input: Any, target: Any, *_: Any, **__: Any) -> None:
             )
 
 
-def variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
-    """Refuse variances below 0."""
+def check_variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
+    """Refuse negative variances."""
     values = seen(var)
     if values is not None and (values < 0).any():
         raise ArgumentError(
@@ -85,7 +85,7 @@ def variances(input: Any, target: Any, var: Any, *_: Any, **__: Any) -> None:
         )
 
 
-def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
+def check_classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
     """Refuse targets that are neither classes nor the -1 that ends them."""
     values, count = seen(target), input.shape[-1] if input.ndim else 1
     if values is not None and ((values < -1) | (values >= count)).any():
@@ -95,20 +95,22 @@ def classes(input: Any, target: Any, *_: Any, **__: Any) -> None:
         )
 
 
-def shrinking(input: Any, lambd: float = 0.5, **_: Any) -> None:
-    """Refuse to move away from 0."""
+def check_lambd(input: Any, lambd: float = 0.5, **_: Any) -> None:
+    """Refuse a negative `lambd` of softshrink."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be at least 0: got {lambd}.")
 
 
-def bounds(input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any) -> None:
-    """Refuse bounds that cross."""
+def check_bounds(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any
+) -> None:
+    """Refuse a lower bound of hardtanh above the upper one."""
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val is at most max_val: got {min_val} and {max_val}.")
 
 
 def one_size(name: str) -> Callable[..., None]:
-    """A check that warns, as PyTorch does, where a loss broadcasts its target."""
+    """A check that warns, like PyTorch, if a loss broadcasts its target."""
 
     def check(input: Any, target: Any, *_: Any, **__: Any) -> None:
         if is_capturing():  # a comparison would tie the program to these sizes
@@ -127,14 +129,14 @@ def one_size(name: str) -> Callable[..., None]:
 
 CHECKS = {
     **{name: one_size(name) for name in ("huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss")},
-    "binary_cross_entropy": chances,
-    "gaussian_nll_loss": variances,
-    "group_norm": groups,
-    "hardtanh": bounds,
-    "multilabel_margin_loss": classes,
-    "softshrink": shrinking,
+    "binary_cross_entropy": check_chances,
+    "gaussian_nll_loss": check_variances,
+    "group_norm": check_groups,
+    "hardtanh": check_bounds,
+    "multilabel_margin_loss": check_classes,
+    "softshrink": check_lambd,
 }
-"""Functions, and the checks of their arguments."""
+"""The checks of arguments, by function."""
 
 
 def checked(function: Callable, check: Callable[..., None]) -> Callable:

@@ -1,6 +1,6 @@
-"""Walks through what a module holds: modules, parameters and buffers, with their paths.
+"""Traverse a module's submodules, parameters and buffers, with their paths.
 
-Each comes once, however often it is used, in the order in which it was assigned.
+Each is visited once, however often it is used, in the order of assignment.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class Walked:
-    """The part of Module that finds what is inside."""
+    """Base of Module with the iterations over submodules, parameters and buffers."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -22,7 +22,7 @@ class Walked:
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """The module and all inside it, each once, with its path."""
+        """The module and all its submodules with paths, each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -35,11 +35,11 @@ class Walked:
                 yield from module.named_modules(memo, path, remove_duplicate)
 
     def modules(self) -> Iterator[Any]:
-        """The module and all inside it, each once."""
+        """The module and all its submodules, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """The modules directly inside, with their names."""
+        """The direct submodules with their names, each once."""
         seen: set[Any] = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -47,13 +47,13 @@ class Walked:
                 yield name, module
 
     def children(self) -> Iterator[Any]:
-        """The modules directly inside."""
+        """The direct submodules, each once."""
         return (module for _, module in self.named_children())
 
     def _named(
         self, place: str, prefix: str, recurse: bool, remove_duplicate: bool
     ) -> Iterator[tuple[str, Any]]:
-        """Parameters or buffers with their paths, each once."""
+        """Parameters or buffers with their paths; shared ones once with remove_duplicate."""
         seen: set[int] = set()
         owners = (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
@@ -71,25 +71,25 @@ class Walked:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """The parameters with their paths; one that is shared comes once."""
+        """The parameters with their paths; shared ones once by default."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """The parameters; one that is shared comes once."""
+        """The parameters, each once."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """The buffers with their paths."""
+        """The buffers with their paths; shared ones once by default."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """The buffers."""
+        """The buffers, each once."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Any:
-        """The module at a path."""
+        """The submodule at a path."""
         found = self
         for name in filter(None, target.split(".")):
             found = getattr(found, name)
@@ -98,7 +98,7 @@ class Walked:
         return found
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put a module at a path: in another's place, or beside others where not strict."""
+        """Replace the submodule at a path, or add one unless strict."""
         path, _, name = target.rpartition(".")
         if not target:
             raise ValueError("Cannot set the submodule without a target name!")
@@ -114,15 +114,15 @@ class Walked:
     def get_parameter(self, target: str) -> Parameter:
         """The parameter at a path."""
         path, _, name = target.rpartition(".")
-        return named(self.get_submodule(path), "_parameters", name)
+        return parameter_or_buffer(self.get_submodule(path), "_parameters", name)
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path."""
         path, _, name = target.rpartition(".")
-        return named(self.get_submodule(path), "_buffers", name)
+        return parameter_or_buffer(self.get_submodule(path), "_buffers", name)
 
 
-def named(module: Any, kind: str, name: str) -> Any:
+def parameter_or_buffer(module: Any, kind: str, name: str) -> Any:
     """The parameter or buffer of a name; raises AttributeError if there is none."""
     if name not in getattr(module, kind):
         what = kind.strip("_").removesuffix("s")

@@ -20,10 +20,16 @@ from gnomon.ops.histories import unmoved
 from gnomon.ops.joining import padded
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.registry import op
-from gnomon.ops.row_writes import put_rows, slices_put
+from gnomon.ops.row_writes import (
+    cut,
+    folded,
+    put_rows,
+    scattered_extreme,
+    slices_put,
+    spec_of_elements,
+)
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
-from gnomon.ops.view_parts import part
 
 WORDS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
 """PyTorch's word for a fold -> the monoid."""
@@ -186,12 +192,6 @@ def index_fill(x: Node, axis: int, index: Node, value: Scalar | Node) -> Node:
 # single elements, each with a position of its own
 
 
-def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
-    """Letters of a table, whose axis is looked up, and of positions shaped like the result."""
-    own = LETTERS[:rank]
-    return f"{own[:axis]}z{own[axis + 1 :]}", own
-
-
 def fits(name: str, x: Node, axis: int, index: Node) -> int:
     """The axis, once the index is known to have the axes of x and no larger ones elsewhere."""
     positions_only(name, index)
@@ -205,13 +205,6 @@ def fits(name: str, x: Node, axis: int, index: Node) -> int:
             f"axis {axis}."
         )
     return axis
-
-
-def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
-    """The corner of x with this shape, whole along an axis."""
-    for k, n in enumerate(shape):
-        x = x if k == axis or n == x.shape[k] else part(x, k, 0, n)
-    return x
 
 
 @op(
@@ -300,15 +293,6 @@ def values_for(name: str, values: Node | Scalar, x: Node, index: Node) -> Node:
             f"{name}: needs a value per position: index {index.shape}, values {values.shape}."
         )
     return cast(cut(values, None, index.shape), x.dtype)
-
-
-def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
-    """Values folded into places of x's shape; what no value reaches holds the fill."""
-    table, own = spec_of_elements(x.rank, axis)
-    made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
-    for k, n in enumerate(x.shape):
-        made = made if made.shape[k] == n else padded(made, k, 0, n - made.shape[k], fill)
-    return made
 
 
 def np_scatter(x: np.ndarray, axis: int, index: np.ndarray, values: np.ndarray, fold: Any = None):
@@ -421,6 +405,8 @@ def scatter_reduce(
         return of_one_axis(*call, include_self=include_self)
     axis, monoid = fits("scatter_reduce", x, axis, index), WORDS[reduce]
     values = values_for("scatter_reduce", values, x, index)
+    if include_self and monoid in ("max", "min"):
+        return scattered_extreme(x, values, index, axis, monoid)
     made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     ones = expand(constant(x.arena, 1, int64), index.shape)
     count = folded("add", ones, index, axis, x, 0)

@@ -1,4 +1,4 @@
-"""Slices put at positions along an axis, which a kernel writes where they belong."""
+"""Values and slices put at positions along an axis; a kernel writes slices where they belong."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import Scalar, cast, elementwise
 from gnomon.ops import lookup_primitives
 from gnomon.ops.facts import Claim
-from gnomon.ops.primitives import expand, reshape
+from gnomon.ops.joining import padded
+from gnomon.ops.primitives import expand, identity_of, reshape
 from gnomon.ops.registry import internal
 from gnomon.ops.scalars import where
 from gnomon.ops.scans import LETTERS
+from gnomon.ops.view_parts import part
 
-__all__ = ["put_rows", "slices_put"]
+__all__ = [
+    "cut",
+    "folded",
+    "put_rows",
+    "scattered_extreme",
+    "slices_put",
+    "spec_of_elements",
+]
 
 
 @internal(claim=Claim("put_rows", floats=False, over=True))
@@ -52,3 +61,48 @@ def slices_put(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node |
         return None
     flat = reshape(known, (*known.shape[:lead], known.shape[axis]))
     return put_rows(x, flat, cast(values, x.dtype), axis=axis)
+
+
+def spec_of_elements(rank: int, axis: int) -> tuple[str, str]:
+    """Letters of a table, whose axis is looked up, and of positions shaped like the result."""
+    own = LETTERS[:rank]
+    return f"{own[:axis]}z{own[axis + 1 :]}", own
+
+
+def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
+    """The corner of x with this shape, whole along an axis."""
+    for k, n in enumerate(shape):
+        x = x if k == axis or n == x.shape[k] else part(x, k, 0, n)
+    return x
+
+
+def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
+    """Values folded into places of x's shape; what no value reaches holds the fill."""
+    table, own = spec_of_elements(x.rank, axis)
+    made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
+    for k, n in enumerate(x.shape):
+        made = made if made.shape[k] == n else padded(made, k, 0, n - made.shape[k], fill)
+    return made
+
+
+def extreme_gradient(
+    g: Node, y: Node, x: Node, values: Node, index: Node, axis: int, monoid: str
+) -> tuple[Node, Node]:
+    """Gradients of x and values: all that equal an extreme have even shares of its gradient."""
+    table, own = spec_of_elements(x.rank, axis)
+    back = f"{table},{own}->{own}"
+    first = elementwise("eq", x, y)
+    best = elementwise(
+        "eq", values, lookup_primitives.gather(back, cut(y, axis, index.shape), index)
+    )
+    count = cast(first, int64) + folded("add", cast(best, int64), index, axis, x, 0)
+    share = g / cast(elementwise("maximum", count, 1), g.dtype)
+    shares = lookup_primitives.gather(back, cut(share, axis, index.shape), index)
+    return where(first, share, 0), where(best, shares, 0)
+
+
+@internal(gradient=extreme_gradient)
+def scattered_extreme(x: Node, values: Node, index: Node, axis: int, monoid: str) -> Node:
+    """x, or the largest or smallest of it and of the values that come to its place."""
+    made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
+    return elementwise({"max": "maximum", "min": "minimum"}[monoid], x, made)

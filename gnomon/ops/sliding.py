@@ -125,6 +125,9 @@ def spread_back(
     """The transpose of `convolved`: from places back to an input of this size, without padding."""
     stride, dilation, groups = geometry
     kernel = weight.shape[2:]
+    if 0 in (*size, *g.shape[2:]):
+        shape = (g.shape[0], weight.shape[1] * groups, *size)
+        return expand(constant(g.arena, 0.0, accumulator(g.dtype)), shape)
     if tuple(kernel) == tuple(stride) and max(dilation) == 1:
         whole = tiled(g, weight, groups)
         ends = zip(size, padding, whole.shape[2:], strict=True)

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of their rates, by PyTorch's names, arguments and state_dict keys."""
+"""Optimizers and learning-rate schedules, with PyTorch's names, arguments and state_dict keys."""
 
 from __future__ import annotations
 

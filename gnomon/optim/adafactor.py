@@ -1,4 +1,4 @@
-"""Adafactor: squares of gradients by rows and columns, steps in units of parameters."""
+"""Adafactor: Adam-like steps with factored second moments, relative to the parameters' scale."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gnomon.tensor.tensor import Tensor
 
 FACTORED = ("row_var", "col_var")
 SPACING = {float64: 2.0**-52, float32: 2.0**-23, float16: 2.0**-10, bfloat16: 2.0**-7}
-"""The gap between 1 and the next number."""
+"""The gap between 1 and the next larger number, by dtype."""
 
 
 @rule
 def adafactor_numbers(count: Node, given: Nodes) -> Nodes:
-    """The share of a parameter that stays, that of new squares, the step's bounds, and d."""
+    """The decay factor, weight of new squares, relative rate, eps2, d, and eps1 if given."""
     rate, fall, least, most, decay, *floor = (cast(x, float64) for x in given)
     count = cast(count, float64)
     relative = elementwise("minimum", rate, 1.0 / elementwise("sqrt", count))
@@ -30,12 +30,12 @@ def adafactor_numbers(count: Node, given: Nodes) -> Nodes:
 
 
 def root_mean_square(x: Node) -> Node:
-    """The root of the mean of all squares."""
+    """The root mean square of all elements."""
     return elementwise("sqrt", mean_of(x * x, tuple(range(x.rank)), False))
 
 
 def factored(g: Node, kept: Nodes, share: Node, floor: Node | float) -> tuple[Node, Nodes]:
-    """The squares as a product of rows and columns, and the means of both."""
+    """Update the row and column means of squares; return their outer product and the means."""
     new = (mean_of(g * g, (g.rank - 1,), True), mean_of(g * g, (g.rank - 2,), True))
     rows, columns = (old + (now - old) * share for old, now in zip(kept, new, strict=True))
     largest = elementwise("maximum", mean_of(rows, (g.rank - 2,), True), floor)
@@ -46,7 +46,7 @@ def factored(g: Node, kept: Nodes, share: Node, floor: Node | float) -> tuple[No
 def adafactor(
     x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, smallest: float
 ) -> Nodes:
-    """A parameter, and the means of squared gradients: of rows and columns, or of all elements."""
+    """Update a parameter and its second moments, by rows and columns or by element."""
     keeps, share, relative, least, most, *given = (cast(v, x.dtype) for v in numbers)
     floor = given[0] if given else smallest
     length = elementwise("maximum", root_mean_square(x), least) * relative
@@ -63,7 +63,7 @@ def adafactor(
 
 
 class Adafactor(Optimizer):
-    """Adam's squares in little memory: a matrix has one number for each row and each column.
+    """Adafactor: Adam with one second moment for each row and each column of a matrix.
 
     >>> import gnomon as gn
     >>> p = gn.ones(2, 3, requires_grad=True)
@@ -111,7 +111,7 @@ class Adafactor(Optimizer):
         return {name: filled(p, shape=s) for name, s in zip(FACTORED, shapes, strict=True)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's Adafactor step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("beta2_decay", None), ("eps", 1), ("d", None)]
         places += [("weight_decay", None)] + [("eps", 0)] * (group["eps"][0] is not None)

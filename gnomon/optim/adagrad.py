@@ -1,4 +1,4 @@
-"""Adagrad: steps over the root of the sum of all squared gradients."""
+"""Adagrad: steps divided by the root of the sum of all squared gradients."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gnomon.tensor.tensor import Tensor
 
 @rule
 def falling(rate: Node, lr_decay: Node, count: Node) -> Node:
-    """The rate at a step, in float64."""
+    """The learning rate of a step, in float64: rate / (1 + (count - 1) * lr_decay)."""
     return rate / (1.0 + (cast(count, float64) - 1.0) * lr_decay)
 
 
 @update
 def adagrad(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool) -> Nodes:
-    """A parameter, and the sum of its squared gradients."""
+    """Update a parameter and the sum of its squared gradients."""
     rate, decay, eps = (cast(v, x.dtype) for v in numbers)
     if decays:
         g = g + x * decay
@@ -39,7 +39,7 @@ def adagrad(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool) -> N
 
 
 class Adagrad(Optimizer):
-    """Steps that shorten where gradients were large."""
+    """Adagrad, whose steps become shorter where gradients were large."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Adagrad(Optimizer):
         super().__init__(params, {**numbers, "maximize": maximize, **ignored})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Update more parameters; their sums begin at once."""
+        """Add a group of parameters, whose state is made at once."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         self._begin_all(group, group["params"])
@@ -73,7 +73,7 @@ class Adagrad(Optimizer):
         return {"sum": filled(p, group["initial_accumulator_value"])}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's Adagrad step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, "lr"), self._number(number, "lr_decay"), count]
         rest = [self._number(number, name) for name in ("weight_decay", "eps")]

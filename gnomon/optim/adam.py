@@ -1,4 +1,4 @@
-"""Adam and AdamW: steps by a running mean of gradients over the root of one of their squares."""
+"""Adam and AdamW: steps along the mean gradient, divided by the root mean squared gradient."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gnomon.tensor.tensor import Tensor
 
 @rule
 def adam_numbers(count: Node, given: Nodes, *, decoupled: bool) -> Nodes:
-    """The numbers of a step beside tensors, in float64."""
+    """The scalars of a step, in float64, from its count and hyperparameters."""
     rate, decay, beta1, beta2, eps = (cast(x, float64) for x in given)
     count = cast(count, float64)
     first, second = (1.0 - elementwise("pow", beta, count) for beta in (beta1, beta2))
@@ -35,7 +35,7 @@ def adam_numbers(count: Node, given: Nodes, *, decoupled: bool) -> Nodes:
 
 @update
 def adam(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decoupled: bool, decays: bool) -> Nodes:
-    """A parameter, the mean of its gradients, that of their squares, and the largest so far."""
+    """Update a parameter, its first and second moments, and the largest second moment if kept."""
     mean, square, *largest = kept
     size, root, rest1, beta2, rest2, eps, decay = (cast(v, x.dtype) for v in numbers)
     if decays and decoupled:
@@ -51,7 +51,7 @@ def adam(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decoupled: bool, deca
 
 
 class Adam(Optimizer):
-    """Adam; weight_decay is added to gradients, or decoupled shrinks parameters as AdamW's does."""
+    """Adam; weight_decay is added to gradients, or if decoupled shrinks parameters as in AdamW."""
 
     decoupled = False
 
@@ -87,7 +87,7 @@ class Adam(Optimizer):
         return {name: filled(p) for name in names}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's Adam step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
         given = [self._number(number, *place) for place in places]
@@ -104,7 +104,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight_decay shrinks parameters directly."""
+    """Adam with decoupled weight decay, which shrinks parameters directly."""
 
     decoupled = True
 

@@ -1,4 +1,4 @@
-"""ASGD: steps whose rate falls, and the average of the places they lead to."""
+"""ASGD: stochastic gradient descent with a falling rate and an average of the parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gnomon.tensor.tensor import Tensor
 
 @rule
 def asgd_numbers(count: Node, given: Nodes) -> Nodes:
-    """The decay, and the rate and the share of a place in the average that the next step has."""
+    """The factor lambd, and the next step's learning rate and weight in the average."""
     rate, lambd, alpha, begin = (cast(x, float64) for x in given)
     count = cast(count, float64)
     following = rate / elementwise("pow", 1.0 + lambd * rate * count, alpha)
@@ -24,7 +24,7 @@ def asgd_numbers(count: Node, given: Nodes) -> Nodes:
 
 @update
 def asgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, the rate and the share of its next step, and the average of its places."""
+    """Update a parameter, its next rate and weight, and the average of the parameter."""
     x, g, (lambd, following, next_share) = decayed(x, g, numbers, **switches)
     rate, share, mean = kept
     x = x * cast(1.0 - lambd * cast(rate, float64), x.dtype) - cast(rate, x.dtype) * g
@@ -33,7 +33,7 @@ def asgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nod
 
 
 class ASGD(Variant):
-    """Steps whose rate falls; state["ax"] is the average of where they led, from step t0 on.
+    """Averaged SGD: the rate falls, and state["ax"] averages the parameter from step t0 on.
 
     >>> import gnomon as gn
     >>> p = gn.tensor([1.0], requires_grad=True)

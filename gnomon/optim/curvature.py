@@ -1,7 +1,7 @@
-"""The inverse curvature that LBFGS guesses: rows of past steps, applied to a slope by one program.
+"""LBFGS's estimate of the inverse Hessian: a table of past steps, applied to a gradient.
 
-The two loops of the recursion (Nocedal, Mathematics of Computation 35, 1980) read their count as a
-value, so that a history that grows needs no program of its own.
+The two-loop recursion (Nocedal, Mathematics of Computation 35, 1980) reads the number of steps as a
+value, so that a growing history needs no program of its own.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from gnomon.tensor.tensor import Tensor
 __all__ = ["Curvature"]
 
 FIRST_ROWS, FIRST_NUMBERS = 8, 1 << 20
-"""The first tables have so many rows, or as many as hold the second number of elements if these are
-more. They double when they are full: each size has its own program."""
+"""The initial rows of the tables, or as many as hold FIRST_NUMBERS elements if these are more.
+Tables double when they are full, and each size has a program of its own.
+"""
 Nodes = Sequence[Node]
 
 
 class Curvature:
-    """The last steps and how each changed the slope, the oldest in row `first` of the tables."""
+    """Past steps and the changes of the gradient in them, the oldest in row `first`."""
 
     def __init__(self, most: int, like: Tensor) -> None:
         self.most, self.like = most, like
@@ -40,28 +41,28 @@ class Curvature:
         rows = min(most, max(FIRST_ROWS, FIRST_NUMBERS // max(like.shape[0], 1)))
         self.changes, self.steps, self.inverses = self._tables(rows)
         self.rows: list[tuple[Tensor, Tensor, float]] = []
-        """What the tables hold, the oldest first: PyTorch's form of a state."""
+        """The rows of the tables, the oldest first, as in PyTorch's state."""
 
     @classmethod
     def of(cls, kept: dict[str, Any], most: int, like: Tensor) -> Curvature:
-        """The curvature of a state that was loaded; `like`: a slope."""
+        """Make the estimate of a loaded state; `like` is a gradient of the same size and dtype."""
         made = cls(most, like)
         for row in zip(kept["old_dirs"], kept["old_stps"], kept["ro"], strict=True):
             made.append(*row)
         return made
 
     def is_of(self, kept: dict[str, Any], most: int) -> bool:
-        """Whether a state holds these very directions."""
+        """Whether a state holds the steps of this estimate."""
         mine, theirs = [row[0] for row in self.rows], kept.get("old_dirs", ())
         return most == self.most and len(mine) == len(theirs) and all(map(is_, mine, theirs))
 
     def lists(self) -> dict[str, list[Any]]:
-        """The entries of a state."""
+        """The state's entries, under PyTorch's names."""
         names = ("old_dirs", "old_stps", "ro")
         return {name: [row[k] for row in self.rows] for k, name in enumerate(names)}
 
     def append(self, change: Tensor, step: Tensor, inverse: float) -> None:
-        """Add a step; it replaces the oldest one if `most` steps are stored."""
+        """Add a step, in place of the oldest one if `most` steps are stored."""
         if self.count == len(self.inverses) < self.most:
             self._grow()
         length = len(self.inverses)
@@ -77,7 +78,7 @@ class Curvature:
             self.first = (self.first + 1) % length
 
     def direction(self, slope: Tensor, scale: float) -> Tensor:
-        """The inverse curvature times the slope, downwards; `scale` is the guess without steps."""
+        """Minus the inverse Hessian estimate times the slope; scale: its diagonal without steps."""
         numbers = tensor(self.first), tensor(self.count), tensor(scale, dtype=slope.dtype)
         return apply(descent, (slope, self.changes, self.steps, self.inverses, *numbers))
 
@@ -88,7 +89,7 @@ class Curvature:
         return (*wide, zeros(length, dtype=dtype))
 
     def _grow(self) -> None:
-        """Add as many rows to full tables, whose first row is the oldest."""
+        """Double full tables, up to `most` rows."""
         more = self._tables(min(len(self.inverses), self.most - len(self.inverses)))
         old = self.changes, self.steps, self.inverses
         both = zip(old, more, strict=True)
@@ -96,7 +97,7 @@ class Curvature:
         self.rows = [self._row(k, inverse) for k, (*_, inverse) in enumerate(self.rows)]
 
     def _row(self, at: int, inverse: float) -> tuple[Tensor, Tensor, float]:
-        """One row of the tables."""
+        """Row `at` of the tables."""
         return self.changes[at], self.steps[at], inverse
 
 
@@ -110,23 +111,23 @@ def descent(
     count: Node,
     scale: Node,
 ) -> Node:
-    """The recursion: from the last step back to the oldest, and on to the last again."""
+    """The two-loop recursion: from the last step back to the oldest, then forward again."""
     fixed = (changes, steps, inverses, first)
     began = (count, -slope, inverses * 0.0)
-    _, q, shares = repeat(is_left, back, began, fixed)
+    _, q, shares = while_loop(is_left, step_back, began, fixed)
     zero = count.arena.node("const", (), value=0, dtype=int64)
-    return repeat(is_ahead, onward, (zero, q * scale), (*fixed, count, shares))[1]
+    return while_loop(is_ahead, step_forward, (zero, q * scale), (*fixed, count, shares))[1]
 
 
 def is_left(k: Node, *_: Node) -> Node:
-    """Whether steps are left."""
+    """Whether steps remain."""
     return elementwise("gt", k, 0)
 
 
-def back(
+def step_back(
     k: Node, q: Node, shares: Node, changes: Node, steps: Node, inverses: Node, first: Node
 ) -> Nodes:
-    """Take out of q the share of the step before the k-th."""
+    """Do an iteration of the first loop, on step k - 1."""
     k = k - 1
     at = remainder(first + k, inverses.shape[0])
     share = dot(row(steps, at), q) * row(inverses, at)
@@ -138,28 +139,28 @@ def is_ahead(
     k: Node, _r: Node, _changes: Node, _steps: Node, _inverses: Node, _first: Node, count: Node,
     _shares: Node,
 ) -> Node:  # fmt: skip
-    """Whether steps are ahead."""
+    """Whether steps remain in the second loop."""
     return elementwise("lt", k, count)
 
 
-def onward(
+def step_forward(
     k: Node, r: Node, changes: Node, steps: Node, inverses: Node, first: Node, _: Node, shares: Node
 ) -> Nodes:
-    """Add the share of the k-th step."""
+    """Do an iteration of the second loop, on step k."""
     at = remainder(first + k, inverses.shape[0])
     share = row(shares, k) - dot(row(changes, at), r) * row(inverses, at)
     return k + 1, r + row(steps, at) * share
 
 
 def row(table: Node, at: Node) -> Node:
-    """One row of a table."""
+    """A row of a table."""
     return take(table, at, axis=0)
 
 
-def repeat(
+def while_loop(
     test: Callable[..., Node], body: Callable[..., Nodes], carried: Nodes, fixed: Nodes
 ) -> Nodes:
-    """The carried values after the body of them and of what is fixed, while the test holds."""
+    """Run body on the carried and fixed values while test holds; return the carried values."""
     inputs = (*carried, *fixed)
     graphs = {
         "test": graph_of(lambda *leaves: [test(*leaves)], inputs),
@@ -169,7 +170,7 @@ def repeat(
 
 
 def graph_of(function: Callable[..., Nodes], inputs: Nodes) -> Graph:
-    """A function of nodes as a closed graph."""
+    """Capture a function of nodes as a closed graph."""
     arena = Arena()
     leaves = [arena.input(x.shape, x.dtype) for x in inputs]
     return Graph(leaves, function(*leaves))

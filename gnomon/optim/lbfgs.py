@@ -1,6 +1,6 @@
-"""LBFGS: steps by a curvature that is guessed from the last few gradients, along which one looks.
+"""LBFGS: quasi-Newton steps from the last few gradients, with an optional line search.
 
-It decides by values as it goes, so a step runs line by line; its closure may be compiled.
+It decides by values, so a step runs eagerly; its closure may be compiled.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from gnomon.tensor.tensor import Tensor, pairs_of
 
 Loss = Callable[[], Any]
 CURVED = 1e-10
-"""The least curvature along a step that is believed."""
+"""The least curvature with which a step is used."""
 
 
 def dot(x: Tensor, y: Tensor) -> float:
-    """The sum of products, as a number."""
+    """The dot product as a float."""
     return FUNCTIONS["dot"](x, y).item()
 
 
 def largest(x: Tensor) -> float:
-    """The largest magnitude."""
+    """The largest magnitude as a float."""
     return x.abs().max().item()
 
 
 class LBFGS(Optimizer):
-    """Steps for a smooth loss of all data, each of up to max_iter iterations; needs a closure.
+    """LBFGS, for a smooth loss over all data; a step has up to max_iter iterations.
 
     >>> import gnomon as gn
     >>> p = gn.tensor([3.0, -2.0], requires_grad=True)
@@ -76,13 +76,13 @@ class LBFGS(Optimizer):
         )
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Take the one group that there may be."""
+        """Add the only group; a second one is refused."""
         if self.param_groups:
             raise ArgumentError("LBFGS: knows one group of parameters. Make one optimizer each.")
         super().add_param_group(param_group)
 
     def step(self, closure: Loss | None = None, *, only_if: Tensor | None = None) -> Any:
-        """Go on until nothing changes or max_iter iterations are done; the first loss."""
+        """Iterate until convergence or max_iter iterations; return the first loss."""
         if closure is None or only_if is not None or is_capturing():
             raise ArgumentError(
                 "LBFGS: step needs a closure that computes the loss and its gradients, and no "
@@ -98,7 +98,7 @@ class LBFGS(Optimizer):
 
 
 class Descent:
-    """One step of LBFGS: the point reached, and what is known of the curvature around it."""
+    """One step of LBFGS, with its state and its curvature estimate."""
 
     def __init__(self, optimizer: LBFGS, closure: Loss) -> None:
         self.group = optimizer.param_groups[0]
@@ -117,7 +117,7 @@ class Descent:
         return self.group["history_size"]
 
     def run(self) -> Any:
-        """Iterate until one of the group's bounds is met; the loss at the start."""
+        """Iterate until a stopping condition holds; return the loss at the start."""
         first = self._evaluate()
         loss, slope = float(first), self._slope()
         for iteration in range(1, self.group["max_iter"] + 1):
@@ -136,7 +136,7 @@ class Descent:
         return first
 
     def _direction(self, slope: Tensor) -> Tensor:
-        """The direction: the slope times the inverse curvature that past steps tell of."""
+        """The search direction: minus the inverse Hessian estimate times the gradient."""
         kept = self.kept
         kept["n_iter"] += 1
         if kept["n_iter"] == 1:
@@ -149,7 +149,7 @@ class Descent:
         return self.past.direction(slope, kept["H_diag"])
 
     def _remember(self, past: Curvature, change: Tensor, step: Tensor) -> None:
-        """Take over how a step changed the slope, if it curved."""
+        """Add a step to the curvature estimate, unless its curvature is too small."""
         curvature = dot(change, step)
         if curvature <= CURVED:
             return
@@ -158,7 +158,7 @@ class Descent:
         self.kept["H_diag"] = curvature / dot(change, change)
 
     def _first_size(self, slope: Tensor) -> float:
-        """The size of step that is tried first."""
+        """The initial step size of the line search."""
         rate = float(self.group["lr"])
         if self.kept["n_iter"] > 1:
             return rate
@@ -167,7 +167,7 @@ class Descent:
     def _move(
         self, start: Point, direction: Tensor, size: float, iteration: int
     ) -> tuple[float, Tensor]:
-        """Take a step; the loss and the slope after it."""
+        """Move along a direction; return the loss and the gradient at the new point."""
         if self.group["line_search_fn"] is not None:
             left = self.group["max_eval"] - self.evaluations
             origin = [p.clone() for p in self.params]
@@ -183,7 +183,7 @@ class Descent:
         return float(self._evaluate()), self._slope()
 
     def _probe(self, origin: list[Tensor], direction: Tensor) -> Callable[[float], Point]:
-        """A function that evaluates a point on the search line, and restores the parameters."""
+        """Make a function that evaluates a point on the line and restores the parameters."""
 
         def at(size: float) -> Point:
             self._shift(size, direction)
@@ -195,13 +195,13 @@ class Descent:
         return at
 
     def _settled(self, change: float) -> bool:
-        """Whether the last step meets a condition to stop."""
+        """Whether the last iteration meets a stopping condition."""
         least = self.group["tolerance_change"]
         small = largest(self.kept["d"] * self.kept["t"]) <= least or abs(change) < least
         return small or self.evaluations >= self.group["max_eval"]
 
     def _evaluate(self) -> Any:
-        """Compute the loss and the gradients at the present parameters."""
+        """Compute the loss and gradients at the current parameters."""
         self.evaluations += 1
         self.kept["func_evals"] += 1
         return self.closure()
@@ -215,7 +215,7 @@ class Descent:
         return FUNCTIONS["cat"](flat).detach().clone()
 
     def _shift(self, size: float, direction: Tensor) -> None:
-        """Move all parameters along a line."""
+        """Add `size` times a direction to all parameters."""
         start = 0
         for p in self.params:
             count = prod(p.shape)

@@ -1,7 +1,6 @@
-"""A search along a line for a point that meets the strong Wolfe conditions.
+"""A line search for a point that meets the strong Wolfe conditions.
 
-First an interval is found that must hold one, then it shrinks, both by
-cubics through what is known.
+It first brackets such a point, then shrinks the interval, both by cubic interpolation.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ from typing import NamedTuple
 from gnomon.tensor.tensor import Tensor
 
 ENOUGH, FLATTER, LEAST = 1e-4, 0.9, 1e-9
-"""Shares of the first slope: that the loss falls by, that may be left; the shortest interval."""
+"""The constants of the decrease and the curvature conditions, and the least interval."""
 
 
 class Point(NamedTuple):
-    """A place on the line: how far, the loss, its slope, and the slope along the line."""
+    """A point on the line: its distance, loss, gradient, and slope along the line."""
 
     size: float
     loss: float
@@ -29,7 +28,7 @@ Probe = Callable[[float], Point]
 
 
 def cubic_minimum(one: Point, two: Point, bounds: tuple[float, float] | None = None) -> float:
-    """The least place of the cubic through two points with their slopes, within bounds."""
+    """The minimum within bounds of the cubic through two points and their slopes."""
     left, right = (one, two) if one.size <= two.size else (two, one)
     low, high = bounds or (left.size, right.size)
     if left.size == right.size:
@@ -45,9 +44,9 @@ def cubic_minimum(one: Point, two: Point, bounds: tuple[float, float] | None = N
 
 
 def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls: int) -> Point:
-    """Search for the best point with at most about `calls` calls of probe.
+    """Search for the best point with about `calls` calls of probe at most.
 
-    longest: the largest magnitude of the direction.
+    longest: the largest magnitude in the direction.
     """
     bracket, done, used = bracketed(probe, start, size, calls)
     bracket.sort(key=lambda point: point.loss)
@@ -56,25 +55,25 @@ def strong_wolfe(probe: Probe, start: Point, size: float, longest: float, calls:
         low, high = bracket
         if abs(high.size - low.size) * longest < LEAST:
             break
-        tried, stalled = inside(low, high, stalled)
+        tried, stalled = next_size(low, high, stalled)
         new = probe(tried)
         used += 1
-        if worse(new, start) or new.loss >= low.loss:
+        if too_high(new, start) or new.loss >= low.loss:
             bracket = sorted((low, new), key=lambda point: point.loss)
             continue
-        done = flat(new, start)
+        done = is_flat(new, start)
         turned = not done and new.along * (high.size - low.size) >= 0
         bracket = [new, low if turned else high]
     return bracket[0]
 
 
 def bracketed(probe: Probe, start: Point, size: float, calls: int) -> tuple[list[Point], bool, int]:
-    """Two points around a good one, or a good one itself; whether it is; how often was called."""
+    """Find two points around a good one, or a good one; return whether, and the number of calls."""
     before, new = start, probe(size)
     for used in range(calls):
-        if worse(new, start) or (used > 1 and new.loss >= before.loss):
+        if too_high(new, start) or (used > 1 and new.loss >= before.loss):
             return [before, new], False, used
-        if flat(new, start):
+        if is_flat(new, start):
             return [new], True, used
         if new.along >= 0:
             return [before, new], False, used
@@ -83,18 +82,18 @@ def bracketed(probe: Probe, start: Point, size: float, calls: int) -> tuple[list
     return [start, new], False, calls
 
 
-def worse(new: Point, start: Point) -> bool:
-    """Whether the loss has not fallen enough."""
+def too_high(new: Point, start: Point) -> bool:
+    """Whether the loss does not meet the sufficient-decrease condition."""
     return new.loss > start.loss + ENOUGH * new.size * start.along
 
 
-def flat(new: Point, start: Point) -> bool:
-    """Whether the slope is small enough."""
+def is_flat(new: Point, start: Point) -> bool:
+    """Whether the slope meets the curvature condition."""
     return abs(new.along) <= -FLATTER * start.along
 
 
-def inside(low: Point, high: Point, stalled: bool) -> tuple[float, bool]:
-    """The size to try, and whether it is near an end; twice near an end it is moved inwards."""
+def next_size(low: Point, high: Point, stalled: bool) -> tuple[float, bool]:
+    """The next size to try, and whether it is near an end; a second time it is moved inwards."""
     left, right = sorted((low.size, high.size))
     size, margin = cubic_minimum(low, high), 0.1 * (right - left)
     if min(right - size, size - left) >= margin:

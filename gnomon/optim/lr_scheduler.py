@@ -1,7 +1,7 @@
-"""torch.optim.lr_scheduler's names: the schedules of schedules.py, and those of several parts.
+"""torch.optim.lr_scheduler's names: schedules of schedules.py, and composed or adaptive ones.
 
-OneCycleLR has phases, SequentialLR and ChainedScheduler are made of other schedules,
-ReduceLROnPlateau follows a measured value.
+OneCycleLR has phases, SequentialLR and ChainedScheduler combine other schedules, ReduceLROnPlateau
+follows a measured value.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def by_line(start: float, end: float, way: float) -> float:
 
 
 class OneCycleLR(LRScheduler):
-    """The rate rises to max_lr and falls far below its beginning; momentum goes the other way."""
+    """The 1cycle schedule: the rate rises to max_lr, then falls; momentum goes the other way."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch; their momentum is set too."""
+        """Each group's rate at last_epoch; also sets their momentum."""
         if self.last_epoch > self.total_steps:
             raise ArgumentError(
                 f"Tried to step {self.last_epoch} times. The specified number of total steps is "
@@ -130,7 +130,7 @@ class OneCycleLR(LRScheduler):
 
 
 def phases_of(total: int, share: float, three: bool) -> list[tuple[float, str, str, str, str]]:
-    """The end of each phase, and the entries of a group between which rate and momentum go."""
+    """The end of each phase, and the group entries between which rate and momentum move."""
     rise = ("initial_lr", "max_lr", "max_momentum", "base_momentum")
     if not three:
         fall = ("max_lr", "min_lr", "base_momentum", "max_momentum")
@@ -141,7 +141,7 @@ def phases_of(total: int, share: float, three: bool) -> list[tuple[float, str, s
 
 
 def set_momentum(group: dict[str, Any], value: float) -> None:
-    """Give a group its momentum, whatever its optimizer calls that."""
+    """Set a group's momentum, or its first beta."""
     if "betas" in group:
         group["betas"] = (value, *group["betas"][1:])
     else:
@@ -153,11 +153,11 @@ SCALES: dict[str, Callable[[float, float], float]] = {
     "triangular2": lambda gamma, cycle: 1 / 2.0 ** (cycle - 1),
     "exp_range": lambda gamma, step: gamma**step,
 }
-"""How high a cycle's top stands, by its number, or by that of the step."""
+"""The amplitude of a cycle by mode, given gamma and the cycle's or the step's number."""
 
 
 class CyclicLR(LRScheduler):
-    """The rate rises from base_lr to max_lr and falls, over and over; momentum goes the other way.
+    """The rate cycles between base_lr and max_lr; momentum goes the other way.
 
     >>> import gnomon as gn
     >>> schedule = CyclicLR(gn.optim.SGD([gn.ones(1)], 1.0, momentum=0.9), 0.25, 0.75, 2)
@@ -209,11 +209,11 @@ class CyclicLR(LRScheduler):
         self.base_lrs = lowest
 
     def scale(self, at: float) -> float:
-        """The height of a cycle's top beside that of the first."""
+        """The amplitude of a cycle relative to that of the first."""
         return SCALES[self.mode](self.gamma, at) if self.scale_fn is None else self.scale_fn(at)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch; their momentum is set too."""
+        """Each group's rate at last_epoch; also sets their momentum."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         up = x <= self.step_ratio
@@ -227,12 +227,12 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height * top for low, high in pairs]
 
     def state_dict(self) -> dict[str, Any]:
-        """The schedule's state, without the optimizer and without a user's scale_fn."""
+        """The schedule's state, without the optimizer and a custom scale_fn."""
         return {k: v for k, v in super().state_dict().items() if k != "scale_fn"}
 
 
 class SequentialLR(LRScheduler):
-    """Schedules one after the other, each from a milestone on."""
+    """Schedules one after another, switched at milestones."""
 
     def __init__(
         self,
@@ -258,7 +258,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = first.get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
+        """Advance to the next epoch."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[number]
@@ -269,16 +269,16 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all schedules, without the optimizer."""
+        """The states of all schedules, without the optimizer."""
         return state_of_parts(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what other schedules knew."""
+        """Load the states of all schedules."""
         load_parts(self, state_dict)
 
 
 def rewind(scheduler: LRScheduler) -> None:
-    """Take back the step that a schedule took when it was made."""
+    """Undo the initial step of a schedule's constructor."""
     scheduler.last_epoch -= 1
     scheduler._step_count = 0
     for part in getattr(scheduler, "_schedulers", ()):
@@ -292,14 +292,14 @@ def state_of_parts(scheduler: LRScheduler) -> dict[str, Any]:
 
 
 def load_parts(scheduler: LRScheduler, known: dict[str, Any]) -> None:
-    """Give a schedule of schedules what another knew."""
+    """Load the state of a schedule of schedules."""
     scheduler.__dict__.update({k: v for k, v in known.items() if k != "_schedulers"})
     for part, loaded in zip(scheduler._schedulers, known["_schedulers"], strict=True):
         part.load_state_dict(loaded)
 
 
 class ChainedScheduler(LRScheduler):
-    """Schedules all at once: each changes the rate that the one before has left."""
+    """Schedules applied together: each changes the rate that the previous one set."""
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
@@ -311,23 +311,23 @@ class ChainedScheduler(LRScheduler):
         self.last_epoch, self._last_lr = 0, self.rates
 
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch."""
+        """Advance all schedules to the next epoch."""
         self.last_epoch += 1
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self.rates
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of all schedules, without the optimizer."""
+        """The states of all schedules, without the optimizer."""
         return state_of_parts(self)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what other schedules knew."""
+        """Load the states of all schedules."""
         load_parts(self, state_dict)
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate falls by a factor when a measured value has not become better for a while."""
+    """The rate is multiplied by a factor when a metric has stopped improving."""
 
     def __init__(
         self,
@@ -357,7 +357,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self.rates
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Look at a new value."""
+        """Take a new value of the metric, and reduce the rate if it has not improved for long."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         better = self.is_better(value, self.best)
@@ -372,14 +372,14 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self.rates
 
     def is_better(self, value: float, best: float) -> bool:
-        """Whether a value is better than the best, by more than the threshold."""
+        """Whether a value improves on the best by more than the threshold."""
         sign = 1.0 if self.mode == "max" else -1.0
         if self.threshold_mode == "rel":
             return sign * value > sign * best * (1.0 + sign * self.threshold)
         return sign * value > sign * best + self.threshold
 
     def _reduce(self) -> None:
-        """Lower every group's rate, unless that would hardly change it."""
+        """Reduce each group's rate, unless the change is at most eps."""
         rates = [float(rate) for rate in self.rates]
         if len(rates) != len(self.min_lrs):  # a group was added since
             least = self.min_lrs if self.default_min_lr is None else self.default_min_lr

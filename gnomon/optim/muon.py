@@ -1,4 +1,4 @@
-"""Muon: steps along the nearest matrix with orthogonal rows to a mean of gradients."""
+"""Muon: steps along the orthogonalized mean gradient of a matrix."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 ADJUSTMENTS = ("original", "match_rms_adamw")
-"""The rules by which a learning rate may follow a matrix's sizes."""
+"""The ways to adjust the learning rate to a matrix's sizes."""
 
 
 @rule
 def muon_numbers(given: Nodes) -> Nodes:
-    """The rate, the share that stays of a parameter, and the other numbers as they are."""
+    """The scalars of a step in float64, with the weight decay as a factor."""
     rate, decay, *rest = (cast(x, float64) for x in given)
     return rate, 1.0 - rate * decay, *rest
 
 
 def orthogonal(matrix: Node, eps: Node, coefficients: Nodes, steps: int) -> Node:
-    """The matrix in bfloat16 with singular values near 1, by Newton and Schulz's iteration."""
+    """A matrix in bfloat16 with singular values near 1, by Newton-Schulz iteration."""
     x = cast(matrix, bfloat16)
     tall = x.shape[0] > x.shape[1]
     x = permute(x, (1, 0)) if tall else x
@@ -53,8 +53,8 @@ def orthogonal(matrix: Node, eps: Node, coefficients: Nodes, steps: int) -> Node
     return permute(x, (1, 0)) if tall else x
 
 
-def adjusted(how: str, rows: int, columns: int) -> float:
-    """The factor of the rate for a matrix of these sizes."""
+def size_factor(how: str, rows: int, columns: int) -> float:
+    """The factor of the learning rate for a matrix of these sizes."""
     if how == "match_rms_adamw":
         return 0.2 * sqrt(max(rows, columns))
     return sqrt(max(1.0, rows / columns))
@@ -64,17 +64,17 @@ def adjusted(how: str, rows: int, columns: int) -> float:
 def muon(
     x: Node, g: Node, kept: Nodes, numbers: Nodes, *, nesterov: bool, steps: int, adjust: str
 ) -> Nodes:
-    """A matrix, and the mean of its gradients."""
+    """Update a matrix and the mean of its gradients."""
     rate, keeps, momentum, eps, *coefficients = numbers
     mean = kept[0] + (g - kept[0]) * cast(1.0 - momentum, x.dtype)
     ahead = g + (mean - g) * cast(momentum, x.dtype) if nesterov else mean
     direction = cast(orthogonal(ahead, eps, coefficients, steps), x.dtype)
-    size = cast(rate * adjusted(adjust, *x.shape), x.dtype)
+    size = cast(rate * size_factor(adjust, *x.shape), x.dtype)
     return x * cast(keeps, x.dtype) - size * direction, mean
 
 
 class Muon(Optimizer):
-    """Steps for matrices of hidden layers; all directions in which one can move count alike.
+    """Muon, for the matrices of hidden layers: steps have singular values near 1.
 
     Other parameters need an optimizer of their own, such as AdamW.
 
@@ -114,7 +114,7 @@ class Muon(Optimizer):
         super().__init__(params, {**numbers, **switches, **given})
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Update more matrices."""
+        """Add a group of matrices."""
         super().add_param_group(param_group)
         for p in self.param_groups[-1]["params"]:
             if p.ndim != 2:
@@ -131,7 +131,7 @@ class Muon(Optimizer):
         return {"momentum_buffer": filled(p)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's Muon step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         names = ("lr", "weight_decay", "momentum", "eps")
         places = [(name, None) for name in names] + [("ns_coefficients", k) for k in range(3)]

@@ -1,6 +1,6 @@
-"""A group's numbers (rates, betas, ...) as rank-0 tensors: inputs of programs, never constants.
+"""A group's hyperparameters as rank-0 tensors: inputs of programs, never constants.
 
-A schedule changes them at every step; the program of a step stays the same.
+A schedule changes them at every step, while the step's program stays the same.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ HyperparameterKey = tuple[int, str, int | None]
 
 
 def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
-    """An entry of a group, or one part of an entry that is a tuple."""
+    """An entry of a group, or one element of an entry that is a tuple."""
     return group[name] if part is None else group[name][part]
 
 
 def apart(entries: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The states of parameters; a tensor that several share is the first one's, and copied."""
+    """The states of parameters; a tensor that several share is copied for all but the first."""
     met, made = set[int](), dict[int, dict[str, Any]]()
     for number, state_of in sorted(entries.items()):
         made[number] = {k: v.clone() if id(v) in met else v for k, v in state_of.items()}
@@ -31,13 +31,13 @@ def apart(entries: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 class NumberTensors:
-    """Keeps the tensors of numbers that did not change since the last step."""
+    """A cache of hyperparameters as tensors."""
 
     def __init__(self) -> None:
         self.kept: dict[HyperparameterKey, tuple[float, Tensor]] = {}
 
     def get(self, groups: list[dict[str, Any]], place: HyperparameterKey) -> Tensor:
-        """The number at (group, name, part) as a tensor."""
+        """The hyperparameter at (group, name, part) as a tensor."""
         number, name, part = place
         value = entry(groups[number], name, part)
         if isinstance(value, Tensor):
@@ -51,7 +51,7 @@ class NumberTensors:
 
 
 def one_each(optimizer: Any, name: str, value: Any) -> list:
-    """A value for each group, from one for all or one each."""
+    """A list with a value per group, from one for all or a list of them."""
     groups = len(optimizer.param_groups)
     found = list(value) if isinstance(value, (list, tuple)) else [value] * groups
     if len(found) != groups:

@@ -1,6 +1,6 @@
-"""Optimizer: groups of parameters, their state, and one program that updates all of them.
+"""Optimizer: parameter groups, their state, and one program that updates all of them.
 
-What an update computes is a rule over nodes, one for each kind of optimizer: sgd.py, adam.py, ...
+Each optimizer's update is a rule over nodes, in its own file: sgd.py, adam.py, ...
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ from gnomon.tensor.writing import write
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
 Nodes = Sequence[Node]
 Switches = tuple[tuple[str, Any], ...]
-"""Options of a rule that are part of the program; `maximize` is every rule's."""
+"""Options of a rule that are part of the program; every rule has `maximize`."""
 NEVER = (-1, -1)
-"""No version of anything: what was read then is read anew."""
+"""A version that equals no other, so that entries are read again."""
 
 IGNORED = {"foreach": None, "capturable": False, "differentiable": False, "fused": None}
-"""Options of PyTorch's that choose between implementations; there is one here."""
+"""PyTorch's options that choose implementations; accepted without effect."""
 
 
 NUMBERS = ("mu_product", "eta", "mu")
-"""Entries of a parameter's state that are numbers of their own dtype, not shaped like it."""
+"""State entries that are scalars in a dtype of their own."""
 
 
 def rule(function: Callable[..., Nodes | Node]) -> Op:
-    """A function of nodes, made once per shape."""
+    """Make an operation of a function of nodes, built once per shape."""
     return Op(function, inline=False, reference=None, gradient=None)
 
 
 def update(function: Callable[..., Nodes]) -> Op:
-    """A rule (p, gradient, state, numbers, switches) -> (p, *state).
+    """Make a rule (p, gradient, state, numbers, switches) -> (p, *state).
 
-    The function has them in the dtype of the update, and gives new values in it.
+    The function gets and returns values in the dtype of the update.
     """
 
     def widened(p: Node, gradient: Node, kept: Nodes, numbers: Nodes, switches: Switches) -> Nodes:
@@ -75,14 +75,14 @@ def update(function: Callable[..., Nodes]) -> Op:
 
 
 class Optimizer:
-    """Base of all optimizers: a subclass says what state a parameter has, and how it changes."""
+    """The base of all optimizers; a subclass defines a parameter's state and its update."""
 
     hidden: tuple[str, ...] = ()
-    """Names of a parameter's state that are not saved."""
+    """Names of state entries that are not saved."""
     _followed = frozenset(
         {"state", "param_groups", "_numbers", "_version", "_known", "defaults", "_hooks"}
     )
-    """What a capture follows by _guarded and by inputs of the program, and what no step reads."""
+    """Attributes that captures need not guard, since _guarded or inputs cover them."""
 
     def __init__(self, params: Groups, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -106,7 +106,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Update more parameters, with options of their own."""
+        """Add a group of parameters with options of their own."""
         listed = param_group["params"]
         listed = [listed] if isinstance(listed, Tensor) else list(listed)
         known = {id(p) for group in self.param_groups for p in group["params"]}
@@ -119,7 +119,7 @@ class Optimizer:
         self._version += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients, or set them to 0."""
+        """Set all gradients to None, or to 0."""
         for group in self.param_groups:
             for p in group["params"]:
                 if set_to_none:
@@ -131,22 +131,22 @@ class Optimizer:
     # what subclasses say
 
     def _counts(self, group: dict[str, Any]) -> bool:
-        """Whether the state of a group's parameters holds how many steps they have taken."""
+        """Whether the state of a group's parameters includes a step count."""
         return True
 
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
-        """The state of a parameter before its first step, its count aside."""
+        """Make the initial state of a parameter, without its step count."""
         raise NotImplementedError
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The update of a group's parameters: a rule, names of its state, numbers, switches.
+        """The rule of a group's step, and the names of its state, numbers and switches.
 
-        A parameter that has no state of some name is updated without it.
+        A parameter whose state lacks a name is updated without it.
         """
         raise NotImplementedError
 
     def _guarded(self) -> tuple:
-        """The values that a captured program has taken for granted."""
+        """The values on which a captured program depends."""
         switches = [
             tuple([bool(v) for v in group.values() if isinstance(v, (int, float))])
             for group in self.param_groups
@@ -163,9 +163,9 @@ class Optimizer:
     def step(
         self, closure: Callable[[], Any] | None = None, *, only_if: Tensor | None = None
     ) -> Any:
-        """Change every parameter that has a gradient; all of them in one program.
+        """Update every parameter that has a gradient, all in one program.
 
-        only_if: one truth value, known when the program runs; where it is false nothing changes.
+        only_if: a bool tensor, read when the program runs; if it is false, nothing changes.
         """
         call_hooks(self._shared.before, self._before, self, closure)
         loss = None
@@ -194,14 +194,15 @@ class Optimizer:
 
     @no_grad()
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
-        """Write the new values of a group."""
+        """Update the parameters of a group."""
         gate = None if only_if is None else node_of(only_if)
         group = self.param_groups[number]
         active = [p for p in group["params"] if p.grad is not None]
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
-                write(count, gated(gate, raw(count) + 1, raw(count)), False)
+                taken = 1 if gate is None else cast(gate, raw(count).dtype)
+                write(count, raw(count) + taken, False)
             how, names, numbers, switches = self._update(number, count)
             nodes = [node_of(x) for x in numbers]
             for p in members:
@@ -209,7 +210,8 @@ class Optimizer:
                 p, g, *kept = map(pair_of, (p, p.grad, *kept))
                 made = how(raw(p), raw(g), [raw(x) for x in kept], nodes, tuple(switches.items()))
                 for target, value in zip((p, *kept), made, strict=True):
-                    write(target, gated(gate, value, raw(target)), False, alone=True)
+                    value = value if gate is None else where(gate, value, raw(target))
+                    write(target, value, False, alone=True)
 
     def _begin_all(self, group: dict[str, Any], active: list[Tensor]) -> None:
         """Initialize the state of parameters without one; they share a step count."""
@@ -225,9 +227,9 @@ class Optimizer:
     def _counted(
         self, group: dict[str, Any], active: list[Tensor]
     ) -> Iterator[tuple[Tensor | None, list[Tensor]]]:
-        """The active parameters by how many steps they have taken, each with that count.
+        """Group the active parameters by their step count; yield each count with its parameters.
 
-        When others that share a count sit this step out, the active ones get one of their own.
+        If other parameters share a count but have no gradient, the active ones get their own.
         """
         if not self._counts(group):
             yield None, active
@@ -247,7 +249,7 @@ class Optimizer:
             yield count, members
 
     def _number(self, group: int, name: str, part: int | None = None) -> Tensor:
-        """A number of a group as an input of the program."""
+        """A hyperparameter of a group as an input of the program."""
         return self._numbers.get(self.param_groups, (group, name, part))
 
     # saving and loading
@@ -270,7 +272,7 @@ class Optimizer:
         return self._called("after saving", made)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over a state and the groups' options."""
+        """Load the state and the groups' options."""
         state_dict = self._called("before loading", {**state_dict})
         given = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in given]
@@ -295,14 +297,14 @@ class Optimizer:
         self._called("after loading")
 
     def _called(self, moment: str, given: Any = None) -> Any:
-        """Call the hooks of one kind; returns their argument, or a hook's replacement."""
+        """Call the hooks of a kind; return their argument, or a hook's replacement."""
         for hook in [*self._hooks.get(moment, {}).values()]:
             answer = hook(self) if given is None else hook(self, given)
             given = given if answer is None or given is None else answer
         return given
 
     def _hooked(self, moment: str, hook: Callable, prepend: bool) -> Handle:
-        """Call a hook at a moment, behind others or before them."""
+        """Register a hook of a kind, after the others or before them."""
         hooks = self._hooks.setdefault(moment, {})
         others = dict(hooks)
         handle = attach(hooks, hook)
@@ -317,15 +319,15 @@ class Optimizer:
         return self._hooked("before saving", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(optimizer, state_dict) behind it; what it returns takes the state's place."""
+        """Call hook(optimizer, state_dict) after state_dict; its result replaces the state."""
         return self._hooked("after saving", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(optimizer, state_dict) first; what it returns is loaded in its place."""
+        """Call hook(optimizer, state_dict) before loading; its result is loaded instead."""
         return self._hooked("before loading", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(optimizer) when a state is loaded."""
+        """Call hook(optimizer) after a state is loaded."""
         return self._hooked("after loading", hook, prepend)
 
     def __repr__(self) -> str:
@@ -336,13 +338,8 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def gated(gate: Node | None, new: Node, old: Node) -> Node:
-    """A new value, or the old one where a gate is closed."""
-    return new if gate is None else where(gate, new, old)
-
-
 def check_parameter(p: object) -> None:
-    """Refuse what cannot be updated."""
+    """Raise an error for a value that cannot be optimized."""
     if not isinstance(p, Tensor):
         raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p)}")
     if not p.is_leaf:
@@ -350,12 +347,12 @@ def check_parameter(p: object) -> None:
 
 
 def without(group: dict[str, Any]) -> dict[str, Any]:
-    """The options of a group: all but its parameters."""
+    """The options of a group, without its parameters."""
     return {name: value for name, value in group.items() if name != "params"}
 
 
 def count_of(steps: float) -> Tensor:
-    """A count of steps."""
+    """A step count as a tensor."""
     kind = float64 if get_default_dtype() is float64 else float32
     return from_array(np.asarray(steps, kind.numpy))
 
@@ -363,9 +360,9 @@ def count_of(steps: float) -> Tensor:
 def filled(
     p: Tensor, value: float = 0.0, dtype: DType | None = None, shape: Shape | None = None
 ) -> Tensor:
-    """A tensor of one value in a parameter's shape, in memory that steps write over.
+    """A constant tensor of a parameter's shape, in memory that steps overwrite.
 
-    Of complex numbers both parts have the value.
+    For complex numbers both parts have the value.
     """
     if isinstance(p, Paired):
         return p.plain((filled(p._pair, value, dtype, shape),))
@@ -381,7 +378,7 @@ def filled(
 
 
 def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> Any:
-    """A loaded entry of a parameter's state, in its dtype; equal counts become one."""
+    """A loaded state entry, in the parameter's dtype; equal step counts share a tensor."""
     if name == "step":
         steps = float(value)
         return counts.setdefault(steps, count_of(steps))
@@ -394,6 +391,6 @@ def restored(name: str, value: Any, p: Tensor, counts: dict[float, Tensor]) -> A
 
 
 def check_range(name: str, value: Any, low: float, high: float = float("inf")) -> None:
-    """Refuse a number outside [low, high)."""
+    """Raise ArgumentError for a number outside [low, high)."""
     if not isinstance(value, Tensor) and not low <= value < high:
         raise ArgumentError(f"Invalid {name}: {value}")

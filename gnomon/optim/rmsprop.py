@@ -1,4 +1,4 @@
-"""RMSprop: steps over the root of a running mean of squared gradients."""
+"""RMSprop: steps divided by the root mean squared gradient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBERS = ("lr", "weight_decay", "alpha", "eps", "momentum")
 def rmsprop(
     x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, centered: bool
 ) -> Nodes:
-    """A parameter, the mean of its squared gradients, that of its gradients, its velocity."""
+    """Update a parameter, the mean of squared gradients, and if kept mean gradient and velocity."""
     rate, decay, alpha, eps, momentum = (cast(v, x.dtype) for v in numbers)
     rest = cast(1.0 - numbers[2], x.dtype)
     if decays:
@@ -45,7 +45,7 @@ def rmsprop(
 
 
 class RMSprop(Optimizer):
-    """Steps of about the same length whatever the gradients' scale."""
+    """RMSprop, whose step lengths do not depend on the gradients' scale."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class RMSprop(Optimizer):
         super().__init__(params, {**numbers, **switches, **ignored})
 
     def _kept(self, group: dict[str, Any]) -> list[str]:
-        """The names of a parameter's state, in the rule's order."""
+        """The names of a parameter's state entries, in the rule's order."""
         names = ["square_avg"] + ["grad_avg"] * group["centered"]
         return names + ["momentum_buffer"] * (group["momentum"] > 0)
 
@@ -79,7 +79,7 @@ class RMSprop(Optimizer):
         return {name: filled(p) for name in self._kept(group)}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's RMSprop step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in NUMBERS]
         switches = {

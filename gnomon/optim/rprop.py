@@ -16,13 +16,13 @@ from gnomon.tensor.tensor import Tensor
 
 @rule
 def rprop_numbers(count: Node, given: Nodes) -> Nodes:
-    """The factors of a shorter and of a longer step, the shortest and the longest."""
+    """The factors that shorten and lengthen a step, and the least and largest length."""
     return tuple(cast(x, float64) for x in given)
 
 
 @update
 def rprop(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, the gradient that the next step compares, and the lengths of steps."""
+    """Update a parameter, its last gradient, and its step lengths."""
     x, g, numbers = decayed(x, g, numbers, **switches)
     shorter, longer, low, high = (cast(v, x.dtype) for v in numbers)
     before, length = kept
@@ -35,7 +35,7 @@ def rprop(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> No
 
 
 class Rprop(Variant):
-    """Steps of a length of their own for every element; for gradients of all data.
+    """Rprop, with a step length per element; for gradients of all data.
 
     >>> import gnomon as gn
     >>> p = gn.tensor([1.0], requires_grad=True)

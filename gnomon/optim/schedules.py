@@ -1,7 +1,7 @@
-"""Schedules of learning rates by formulas: PyTorch's names, arguments and rates, step by step.
+"""Learning-rate schedules by formulas, with PyTorch's names, arguments and rates.
 
-Those that are made of others, or follow what is measured, are in lr_scheduler.py. Most compute a
-rate from the one before, so a rate that was changed by hand stays changed.
+Composed and adaptive ones are in lr_scheduler.py. Most compute a rate from the previous one, so a
+rate that was changed by hand stays changed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
-    """A schedule's step that waits, inside gn.compile, for the end of each run."""
+    """Make a schedule's step wait, inside gn.compile, for the end of each run."""
 
     @functools.wraps(step)
     def waits(self: LRScheduler, *args: Any, **named: Any) -> None:
@@ -38,13 +38,12 @@ def at_the_end(step: Callable[..., None]) -> Callable[..., None]:
 
 
 class LRScheduler:
-    """Base of schedules: get_lr() gives every group's rate at last_epoch."""
+    """The base of schedules; get_lr() computes each group's rate at last_epoch."""
 
     _followed = None
-    """All of it: a replay takes its steps anew."""
+    """Captures need not guard any attribute, since a replay repeats the steps."""
     _is_initial = False
-    """Whether it takes the step with which it begins, or goes on after others: rates that follow
-    from the ones before stay."""
+    """Whether the constructor's first step is running; most schedules then keep the rates."""
 
     def __init_subclass__(cls) -> None:
         if "step" in cls.__dict__:
@@ -54,13 +53,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for number, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", apart(group["lr"]))
+                group.setdefault("initial_lr", copied_rate(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     "param 'initial_lr' is not specified in param_groups"
                     f"[{number}] when resuming an optimizer"
                 )
-        self.base_lrs = [apart(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = [copied_rate(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._initial_step()
 
@@ -74,15 +73,15 @@ class LRScheduler:
 
     @property
     def rates(self) -> list[float]:
-        """Every group's rate now, tensors as copies."""
-        return [apart(group["lr"]) for group in self.optimizer.param_groups]
+        """Each group's current rate, tensors as copies."""
+        return [copied_rate(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         raise NotImplementedError
 
     def closed_form(self) -> list[float] | None:
-        """Every group's rate at last_epoch by a formula of the initial rates, if there is one."""
+        """Each group's rate at last_epoch from the initial rates; None if there is no formula."""
         return None
 
     def get_last_lr(self) -> list[float]:
@@ -96,14 +95,14 @@ class LRScheduler:
 
     @at_the_end
     def step(self, epoch: int | None = None) -> None:
-        """Go on to the next epoch, or to a given one."""
+        """Advance to the next epoch, or to a given one, and set the rates."""
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         known = None if epoch is None else self.closed_form()
         self._set(self.get_lr() if known is None else known)
 
     def _set(self, rates: Sequence[float]) -> None:
-        """Give every group its rate."""
+        """Set each group's rate."""
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_rate(group, rate)
         self._last_lr = self.rates
@@ -113,25 +112,25 @@ class LRScheduler:
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what another schedule knew."""
+        """Load another schedule's state."""
         self.__dict__.update(state_dict)
 
 
-def apart(rate: float | Tensor) -> float | Tensor:
-    """A copy of a rate, if it is a tensor."""
+def copied_rate(rate: float | Tensor) -> float | Tensor:
+    """A copy of a rate if it is a tensor, else the rate."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
 
 def set_rate(group: dict[str, Any], rate: float | Tensor) -> None:
-    """Give a group its rate; a tensor stays the same one."""
+    """Set a group's rate; a tensor is changed in place."""
     if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(apart(rate))
+        group["lr"].fill_(copied_rate(rate))
     else:
         group["lr"] = rate
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times a function of the epoch."""
+    """The initial rate times a function of the epoch."""
 
     def __init__(
         self,
@@ -143,7 +142,7 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
         return [base * function(self.last_epoch) for function, base in pairs]
 
@@ -153,7 +152,7 @@ class LambdaLR(LRScheduler):
         return {**known, "lr_lambdas": [known_to(f) for f in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what another schedule knew; functions stay, and objects learn what it knew."""
+        """Load another schedule's state; callable objects get their saved attributes."""
         known = dict(state_dict)
         for function, kept in zip(self.lr_lambdas, known.pop("lr_lambdas", ()), strict=False):
             if kept is not None:
@@ -167,10 +166,10 @@ def known_to(function: Any) -> dict[str, Any] | None:
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the epoch."""
+    """The previous rate times a function of the epoch."""
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self._is_initial:
             return self.rates
         pairs = zip(self.lr_lambdas, self.rates, strict=True)
@@ -178,7 +177,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate falls by a factor every step_size epochs."""
+    """The rate is multiplied by gamma every step_size epochs."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -187,18 +186,18 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self.rates
         return [rate * self.gamma for rate in self.rates]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         return [b * self.gamma ** (self.last_epoch // self.step_size) for b in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
-    """The rate falls by a factor at given epochs."""
+    """The rate is multiplied by gamma at given epochs."""
 
     def __init__(
         self,
@@ -211,37 +210,37 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         return [rate * self.gamma ** self.milestones[self.last_epoch] for rate in self.rates]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what another schedule knew; older files hold its milestones as a dict."""
+        """Load another schedule's state; older files have milestones as a dict."""
         super().load_state_dict({**state_dict, "milestones": Counter(state_dict["milestones"])})
 
 
 class ExponentialLR(LRScheduler):
-    """The rate falls by a factor every epoch."""
+    """The rate is multiplied by gamma every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         return self.rates if self._is_initial else [rate * self.gamma for rate in self.rates]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
 class ConstantLR(LRScheduler):
-    """The rate times a factor until total_iters, then the rate."""
+    """The rate is multiplied by a factor until total_iters, then restored."""
 
     def __init__(
         self,
@@ -256,7 +255,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self.last_epoch == 0:
             return [rate * self.factor for rate in self.rates]
         if self.last_epoch == self.total_iters:
@@ -264,13 +263,13 @@ class ConstantLR(LRScheduler):
         return self.rates
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         factor = self.factor if self.last_epoch < self.total_iters else 1.0
         return [base * factor for base in self.base_lrs]
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes along a line until total_iters."""
+    """The rate times a factor that changes linearly until total_iters."""
 
     def __init__(
         self,
@@ -295,7 +294,7 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * way
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self.last_epoch == 0:
             return [rate * self.start_factor for rate in self.rates]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -304,12 +303,12 @@ class LinearLR(LRScheduler):
         return [rate * change for rate in self.rates]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         return [base * self.factor_at(self.last_epoch) for base in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
-    """The rate falls to 0 at total_iters, by a power of what is left."""
+    """The rate falls to 0 at total_iters, by a power of the remaining fraction."""
 
     def __init__(
         self,
@@ -322,20 +321,20 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self._is_initial or self.last_epoch > self.total_iters:
             return self.rates
         now, before = (1.0 - k / self.total_iters for k in (self.last_epoch, self.last_epoch - 1))
         return [rate * (now / before) ** self.power for rate in self.rates]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * left**self.power for base in self.base_lrs]
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The rate falls to eta_min at T_max along half a cosine, and rises again."""
+    """The rate follows a cosine that reaches eta_min at T_max."""
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -344,11 +343,11 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def height(self, epoch: int) -> float:
-        """The height of the cosine, from 2 down to 0."""
+        """One plus the cosine at an epoch, from 2 down to 0."""
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         if self._is_initial:
             return self.rates
         if self._step_count == 1 and self.last_epoch > 0:
@@ -361,13 +360,13 @@ class CosineAnnealingLR(LRScheduler):
         return [change * (rate - self.eta_min) + self.eta_min for rate, _ in pairs]
 
     def closed_form(self) -> list[float]:
-        """The rates without those before."""
+        """Each group's rate at last_epoch from the initial rates."""
         height = self.height(self.last_epoch) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine again and again, each T_mult times as long as the one before."""
+    """Cosine annealing with restarts, each period T_mult times as long as the last."""
 
     def __init__(
         self,
@@ -384,7 +383,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
-        """Go on by one epoch, or to a given one, which may be a fraction."""
+        """Advance by one epoch, or to a given one, which may be a fraction."""
         self._step_count += 1
         epoch = self.last_epoch + 1 if epoch is None else epoch
         self.last_epoch = math.floor(epoch)
@@ -394,6 +393,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._set(self.get_lr())
 
     def get_lr(self) -> list[float]:
-        """Every group's rate at last_epoch."""
+        """Each group's rate at last_epoch."""
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]

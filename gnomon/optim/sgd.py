@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, with momentum."""
+"""Stochastic gradient descent with momentum."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from gnomon.tensor.tensor import Tensor
 
 @rule
 def rest_of(dampening: Node, count: Node) -> Node:
-    """The share of a gradient that a velocity takes; the first is taken whole."""
+    """The weight of a gradient in the velocity: 1 - dampening, or 1 at the first step."""
     return 1.0 - where(elementwise("gt", count, 1.0), dampening, 0.0)
 
 
 @update
 def sgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, nesterov: bool) -> Nodes:
-    """A parameter, and its velocity if it has one."""
+    """Update a parameter, and its velocity if it has one."""
     rate, decay, momentum, *rest = (cast(v, x.dtype) for v in numbers)
     if decays:
         g = g + x * decay
@@ -43,7 +43,7 @@ def sgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, *, decays: bool, nesterov
 
 
 class SGD(Optimizer):
-    """Steps against the gradient, or a running sum of gradients."""
+    """Stochastic gradient descent, with momentum and Nesterov momentum."""
 
     hidden = ("step",)
 
@@ -79,7 +79,7 @@ class SGD(Optimizer):
         return {"momentum_buffer": filled(p)} if group["momentum"] != 0 else {}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's SGD step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in ("lr", "weight_decay", "momentum")]
         if count is not None:

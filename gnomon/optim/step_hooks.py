@@ -1,4 +1,4 @@
-"""Hooks around steps: those of all optimizers, which come before an optimizer's own."""
+"""Hooks before and after the steps of all optimizers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gnomon.tensor.autograd.hooks import Handle, attach
 
 
 class StepHooks:
-    """Hooks of all optimizers by their numbers; each optimizer holds the one object."""
+    """The hooks of all optimizers; each optimizer holds this one object."""
 
     def __init__(self) -> None:
         self.before: dict[int, Callable] = {}
@@ -26,14 +26,14 @@ everywhere = StepHooks()
 
 
 def hooks_of_all() -> StepHooks:
-    """The hooks of all optimizers."""
+    """The object with the hooks of all optimizers."""
     return everywhere
 
 
 def call_hooks(
     first: dict[int, Callable], then: dict[int, Callable], optimizer: Any, closure: Any
 ) -> None:
-    """Call the hooks of a step; those of all optimizers are around those of one, as PyTorch's."""
+    """Call two sets of hooks with an optimizer and its closure, one set after the other."""
     for hook in [*first.values(), *then.values()]:
         hook(optimizer, (closure,), {})
 

@@ -1,4 +1,4 @@
-"""Averages of a model over its training: torch.optim.swa_utils' names."""
+"""torch.optim.swa_utils' names: averages of a model's weights over training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """An exponential moving average; decay: the weight of the old average."""
+    """Make an exponential moving average; decay is the weight of the old average."""
 
     def average(kept: Tensor, current: Tensor, number: Any) -> Tensor:
         return decay * kept + (1 - decay) * current
@@ -32,7 +32,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """An exponential moving average of all parameters in one call."""
+    """Make an exponential moving average of all parameters in one call."""
     average = get_ema_avg_fn(decay)
 
     def averages(kept: Sequence[Tensor], current: Sequence[Tensor], number: Any) -> None:
@@ -43,7 +43,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
 
 
 def get_swa_avg_fn() -> Average:
-    """The plain mean of all that were seen."""
+    """Make an equal-weight average."""
 
     def average(kept: Tensor, current: Tensor, number: Any) -> Tensor:
         return kept + (current - kept) / (number + 1)
@@ -52,7 +52,7 @@ def get_swa_avg_fn() -> Average:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages over time; the plain mean by default."""
+    """A copy of a model whose parameters are averages over time, with equal weights by default."""
 
     def __init__(
         self,
@@ -68,16 +68,16 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
-        """The averaged model's result."""
+        """Call the averaged model."""
         return self.module(*inputs, **named)
 
     def _averaged(self, model: Module) -> list[Tensor]:
-        """The tensors of a model that are averaged."""
+        """The parameters of a model, and its buffers if they are averaged."""
         buffers = model.buffers() if self.use_buffers else ()
         return list(chain(model.parameters(), buffers))
 
     def update_parameters(self, model: Module) -> None:
-        """Take a model's parameters into the averages."""
+        """Add a model's parameters to the averages."""
         with no_grad():
             kept, current = self._averaged(self.module), self._averaged(model)
             if self.multi_avg_fn is not None:
@@ -97,7 +97,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: object = None) -> None:
-    """Measure the statistics of batch norms anew, by one pass over batches."""
+    """Recompute the running statistics of batch norms by one pass over batches."""
     norms = [m for m in model.modules() if isinstance(m, (BatchNorm1d, BatchNorm2d, BatchNorm3d))]
     momenta = [m.momentum for m in norms]
     training = model.training
@@ -117,11 +117,11 @@ SHARES: dict[str, Callable[[float], float]] = {
     "cos": lambda way: (1 - math.cos(math.pi * way)) / 2,
     "linear": lambda way: way,
 }
-"""Weight of the final rate after a fraction of the annealing."""
+"""The weight of swa_lr after a fraction of the annealing."""
 
 
 class SWALR(LRScheduler):
-    """The rate goes from what it is to swa_lr within some epochs, and stays there.
+    """The rate moves to swa_lr within anneal_epochs, and stays there.
 
     >>> import gnomon as gn
     >>> schedule = SWALR(gn.optim.SGD([gn.ones(1)], 1.0), 0.5, 2, "linear")
@@ -151,7 +151,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """Every group's rate, also where another schedule has changed it meanwhile."""
+        """Each group's rate, even if another schedule has changed it."""
         step = max(self._step_count - 1, int(self.anneal_epochs == 0))
         ways = (min(1, max(0, at) / max(1, self.anneal_epochs)) for at in (step - 1, step))
         before, now = map(SHARES[self.anneal_strategy], ways)

@@ -1,6 +1,6 @@
-"""Adam's relatives: NAdam, RAdam, Adamax; and Adadelta, which needs no rate.
+"""Adam's variants NAdam, RAdam and Adamax, and Adadelta.
 
-What a step needs beside tensors is computed once, in float64; the rules below are what follows.
+The scalars of a step are computed once, in float64; the rules below use them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ BETAS = (("betas", 0), ("betas", 1))
 
 
 def bias(beta: Node, count: Node) -> Node:
-    """1 − beta^count."""
+    """Adam's bias correction, 1 − beta^count."""
     return 1.0 - elementwise("pow", beta, count)
 
 
 class Variant(Optimizer):
-    """Base: a rule, the names of its state, and the hyperparameters that it reads."""
+    """The base of optimizers defined by a rule, its state's names and its hyperparameters."""
 
     rule: Op
     prepare: Op
@@ -54,7 +54,7 @@ class Variant(Optimizer):
         return {name: filled(p) for name in self.names}
 
     def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The operation of a group's step, its state's names, numbers and switches."""
+        """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, *place) for place in self.hyperparameters]
         numbers = [*apply(self.prepare, (count, given))]
@@ -72,9 +72,9 @@ class Variant(Optimizer):
 def decayed(
     x: Node, g: Node, numbers: Nodes, decays: bool, decoupled: bool
 ) -> tuple[Node, Node, Nodes]:
-    """A parameter and its gradient after weight decay of either kind, and the numbers before it.
+    """Apply weight decay to the parameter or to its gradient; return also the other numbers.
 
-    The first number is the rate.
+    The first number must be the learning rate.
     """
     if not decays:
         return x, g, numbers
@@ -86,7 +86,7 @@ def decayed(
 
 @rule
 def nadam_numbers(count: Node, given: Nodes) -> Nodes:
-    """The rate, both betas' rests, the bias of squares, and the momentum of this step and next."""
+    """The rate, betas, eps, second bias correction, and momentum of this step and the next."""
     rate, beta1, beta2, eps, fall = (cast(x, float64) for x in given)
     count = cast(count, float64)
     now, following = (
@@ -97,7 +97,7 @@ def nadam_numbers(count: Node, given: Nodes) -> Nodes:
 
 @update
 def nadam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, the product of momenta so far, means of gradients and of their squares."""
+    """Update a parameter, the product of momenta, and the first and second moments."""
     x, g, numbers = decayed(x, g, numbers, **switches)
     rate, beta1, beta2, eps, correction, now, following = numbers
     product = kept[0] * cast(now, kept[0].dtype)
@@ -140,7 +140,7 @@ class NAdam(Variant):
 
 @rule
 def radam_numbers(count: Node, given: Nodes) -> Nodes:
-    """The rate, the rests of both betas, and how far the variance is to be trusted."""
+    """The rate, betas, eps, bias corrections, and rectification of the variance or 0."""
     rate, beta1, beta2, eps = (cast(x, float64) for x in given)
     count = cast(count, float64)
     first, second = bias(beta1, count), bias(beta2, count)
@@ -155,7 +155,7 @@ def radam_numbers(count: Node, given: Nodes) -> Nodes:
 
 @update
 def radam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, and means of its gradients and of their squares."""
+    """Update a parameter and its first and second moments."""
     x, g, numbers = decayed(x, g, numbers, **switches)
     rate, beta1, beta2, eps, first, second, rectified = numbers
     mean, square = kept
@@ -169,7 +169,7 @@ def radam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> No
 
 
 class RAdam(Variant):
-    """Adam that waits with its variances until they can be trusted."""
+    """Adam that rectifies the variance of its adaptive rate in early steps."""
 
     rule, prepare = radam, radam_numbers
     hyperparameters = (("lr", None), *BETAS, ("eps", None))
@@ -198,7 +198,7 @@ def adamax_numbers(count: Node, given: Nodes) -> Nodes:
 
 @update
 def adamax(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, the mean of its gradients, and the largest of late."""
+    """Update a parameter, its first moment, and the decayed maximum of its gradients."""
     x, g, numbers = decayed(x, g, numbers, **switches)
     rate, rest1, beta2, eps = (cast(v, x.dtype) for v in numbers)
     mean, largest = kept
@@ -208,7 +208,7 @@ def adamax(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> N
 
 
 class Adamax(Variant):
-    """Adam by the largest gradient of late instead of the mean square."""
+    """Adam with a decayed maximum of gradients in place of the second moment."""
 
     rule, prepare = adamax, adamax_numbers
     names = ("exp_avg", "exp_inf")
@@ -229,14 +229,14 @@ class Adamax(Variant):
 
 @rule
 def adadelta_numbers(count: Node, given: Nodes) -> Nodes:
-    """The rate, the share that stays, its rest, and eps."""
+    """The rate, rho, 1 - rho, and eps."""
     rate, rho, eps = (cast(x, float64) for x in given)
     return rate, rho, 1.0 - rho, eps
 
 
 @update
 def adadelta(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
-    """A parameter, and means of squared gradients and of squared steps."""
+    """Update a parameter and the means of squared gradients and of squared steps."""
     x, g, numbers = decayed(x, g, numbers, **switches)
     rate, rho, rest, eps = (cast(v, x.dtype) for v in numbers)
     square, moved = kept
@@ -247,7 +247,7 @@ def adadelta(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) ->
 
 
 class Adadelta(Variant):
-    """Steps as long as earlier ones were, in units of the parameters."""
+    """Adadelta, whose steps are scaled by the root mean square of earlier steps."""
 
     rule, prepare = adadelta, adadelta_numbers
     names = ("square_avg", "acc_delta")

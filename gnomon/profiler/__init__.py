@@ -1,4 +1,4 @@
-"""The profiler: a step's time and memory by kernel, and the line of yours that each came from."""
+"""The profiler: time and memory of a step by kernel and by line of your code."""
 
 from gnomon.profiler.compare import Change, changes
 from gnomon.profiler.memory import Live, Memory, memory_timeline

@@ -1,7 +1,7 @@
 """A profile as Chrome trace JSON, which chrome://tracing, Perfetto and many tools open.
 
-Times are microseconds with three decimals, spaces before them where numbers are shorter than the
-longest. What is said of a call is written once per lane and copied (gnomon/profiler/sheet.py).
+Times are microseconds with three decimals, padded with spaces to one width. Each distinct text is
+written once per lane and copied (gnomon/profiler/sheet.py).
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from gnomon.runtime.files import publish
 __all__ = ["FORMAT", "chrome", "write_chrome"]
 
 FORMAT = 1
-"""The version of the format of what stands under "gnomon" in the header."""
+"""The version of the "gnomon" entry in the trace's header."""
 TIME, ID, TOOK = ',\n{"ts":', ',"id":', ',"dur":'
 RATE, COUNTED = ',"args":{"GB/s":', ',"GFLOP/s":'
-"""The text before each hole; the places of holes follow from it and from their widths."""
+"""The texts before gaps, from which the gaps' positions follow."""
 DOT, ARROW, SLICE, RATED = range(4)
-"""The kinds of pieces of the trace: a point; an arrow's start; a slice; one with its speed."""
+"""Kinds of pieces: a point, an arrow's start, a slice, a slice with its rates."""
 
 
 def write_chrome(profile: Profile | Sequence[Profile], path: str | Path) -> None:
-    """Write a profile as a Chrome trace; profiles of several ranks share a clock and a file."""
+    """Write a profile, or those of several ranks on one clock, as a Chrome trace file."""
     publish(Path(path), pieces(profile))
 
 
 def chrome(profile: Profile | Sequence[Profile]) -> bytes:
-    """The text of a Chrome trace."""
+    """A profile, or those of several ranks, as the bytes of a Chrome trace."""
     return b"".join(pieces(profile))
 
 
 def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
-    """The text of a Chrome trace, from its header on."""
+    """Yield the bytes of a Chrome trace piece by piece."""
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
     header: dict[str, Any] = {
         "displayTimeUnit": "ns",
@@ -63,7 +63,7 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
 
 
 def chains(writers: Sequence[ChromeWriter], met: Sequence[Sequence[Part]]) -> Iterator[str]:
-    """The arrows of each collective, from rank to rank in order of arrival."""
+    """Yield the arrows of each collective, from rank to rank in order of arrival."""
     for number, parts in enumerate(met):
         for k, (place, event) in enumerate(parts):
             letter = "f" if k == len(parts) - 1 else "t" if k else "s"
@@ -76,17 +76,17 @@ def encoded(value: Any) -> str:
 
 
 class Hole:
-    """A gap for numbers of one kind, each as wide as the widest."""
+    """A gap of fixed width in a text, and the numbers to fill it with."""
 
     def __init__(self, values: np.ndarray, point: bool = False) -> None:
-        """Write all values as texts of equal width; `point`: with a decimal point."""
+        """Format all values at one width; with `point`, as thousandths with a decimal point."""
         self.width = widest(values, point)
         self.blank = " " * self.width
         self.glyphs = decimals(values, self.width, point)
 
 
 class ChromeWriter:
-    """Writes the events of one rank."""
+    """Writes the trace events of one rank."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile, self.layout = profile, arrange(profile)
@@ -103,7 +103,7 @@ class ChromeWriter:
         self.heads = np.array(ends, np.int64)[layout.lane]
 
     def names(self) -> Iterator[str]:
-        """The names of process and threads, and their order."""
+        """Yield the metadata events with the names and order of the process and its threads."""
         rank, world = self.profile.rank, self.profile.world
         names = {
             "process_name": {"name": f"rank {rank} of {world}"},
@@ -120,14 +120,14 @@ class ChromeWriter:
             yield f'{{{place},"name":"thread_sort_index","args":{order}}}'
 
     def slices(self) -> Iterator[bytearray]:
-        """The JSON of every event, a slice or a point, followed by the arrows that start there."""
+        """Yield the JSON of every event, followed by the arrows that start at it."""
         for sheet, (chosen, drawn, other) in Sheet.each(*self.pieces()):
             yield self.filled(sheet, chosen, drawn, other)
 
     def filled(
         self, sheet: Sheet, chosen: np.ndarray, drawn: np.ndarray, other: np.ndarray
     ) -> bytearray:
-        """Fill times, rates and arrow ids into the forms of some pieces."""
+        """Fill times, rates and arrow ids into the gaps of some pieces."""
         begins = sheet.begins + len(TIME)
         sheet.fill(begins, self.time.glyphs.take(chosen, axis=0))
         begins += self.time.width
@@ -149,9 +149,9 @@ class ChromeWriter:
         return sheet.text
 
     def pieces(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All distinct texts with holes; and each piece's text, event, kind and arrow's end.
+        """All distinct texts with gaps; and each piece's text, event, kind and arrow's end.
 
-        After an event come the arrows that start there.
+        After each event come the arrows that start at it.
         """
         order = self.layout.walk[self.layout.walk >= 0]
         arrows, launched = self.layout.arrows()
@@ -168,7 +168,7 @@ class ChromeWriter:
         return [*texts, *starts], form, chosen, drawn, other
 
     def piece(self, k: int) -> tuple[bytes, int]:
-        """An event as text with holes, and how it is drawn."""
+        """The JSON of an event with gaps, and its kind of drawing."""
         event, lane = self.profile.events[k], self.layout.lane[k]
         record = self.profile.record_of(event)
         said = encoded(details(event, record))
@@ -187,21 +187,21 @@ class ChromeWriter:
         return f'{time}{speed},{said[1:]},"ph":"X",{where}}}{lands}'.encode(), RATED
 
     def arrow(self, letter: str, lane: int) -> str:
-        """One end of an arrow, as text with holes."""
+        """The JSON of one end of an arrow, with gaps."""
         where = f'"pid":{self.process},"tid":{self.threads[lane]}'
         bound = ',"bp":"e"' if letter == "f" else ""
         hole = f"{TIME}{self.time.blank}{ID}{self.flow.blank}"
         return f'{hole},"ph":"{letter}"{bound},"name":"launch","cat":"launch",{where}}}'
 
     def link(self, k: int, number: int, letter: str) -> str:
-        """The end of a collective's arrow at one of its events."""
+        """The JSON of a collective's arrow at one of its events."""
         where = f'"pid":{self.process},"tid":{self.threads[self.layout.lane[k]]}'
         bound = ',"bp":"e"' if letter == "f" else ""
         time = f"{TIME}{self.layout.starts[k] / 1000}{ID}{number}"
         return f'{time},"ph":"{letter}"{bound},"name":"meeting","cat":"comm",{where}}}'
 
     def counters(self) -> bytes:
-        """The bytes of live memory as a counter over time."""
+        """The live bytes over time as counter events."""
         where = f'"ph":"C","name":"live bytes","cat":"memory","pid":{self.process}'
         times = (self.layout.live_at / 1000).tolist()
         lived = zip(times, self.layout.live.tolist(), strict=True)

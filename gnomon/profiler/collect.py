@@ -1,7 +1,7 @@
-"""Collects events of the runtime, and makes a profile of them afterwards.
+"""Collect the runtime's events, and make a profile of them afterwards.
 
-While subscribed, it only stores events: what ran, when, from where. Records, lines and texts are
-looked up when the profile is requested, outside of the measured time.
+While subscribed, it only stores events: kind, time, place. Records, lines and texts are looked up
+when the profile is requested, outside of the measured time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gnomon.runtime.program import Call
 __all__ = ["Collector"]
 
 MOST_CALLS = 1 << 22
-"""Maximum number of stored kernel calls; further ones are counted as lost."""
+"""The maximum number of stored kernel calls; further ones are counted as lost."""
 OTHERS = 1000
-"""The number of the second Python thread; workers of the pool are 1, 2, ..."""
+"""The number of the second Python thread; the pool's workers are 1, 2, ..."""
 PLACED = frozenset({"alloc", "copy", "made"})
-"""Kinds of events without a source line, which is looked up at once."""
+"""Kinds of events whose source line is looked up at once."""
 
 
 class Heard(NamedTuple):
-    """A raw event of the runtime: kind, thread, source lines that it looked up, fields."""
+    """A raw runtime event: kind, thread, its source lines if looked up, fields."""
 
     kind: str
     thread: int
@@ -46,7 +46,7 @@ class Heard(NamedTuple):
 
 
 class Collector:
-    """Keeps what happens between start() and stop(); `profile()` tells it."""
+    """Stores runtime events between start() and stop(), and makes a profile of them."""
 
     def __init__(self) -> None:
         self.heard: list[Heard | tuple[int, int, int]] = []
@@ -55,16 +55,16 @@ class Collector:
         self._stop = lambda: None
 
     def start(self) -> None:
-        """Listen from now on."""
+        """Subscribe to the runtime's events."""
         self.began = monotonic_ns()
         self._stop = events.subscribe(self.hear)
 
     def stop(self) -> None:
-        """Listen no more."""
+        """Unsubscribe."""
         self._stop()
 
     def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Store an event."""
+        """Store an event; beyond MOST_CALLS, kernel calls are only counted."""
         sites: tuple[Site, ...] = ()
         if kind == "free":  # the commonest: plain numbers, which the garbage collector leaves alone
             self.heard.append((fields["address"], fields["at"], get_ident()))
@@ -82,14 +82,14 @@ class Collector:
         self.heard.append(Heard(kind, get_ident(), sites, fields))
 
     def profile(self, rank: int = 0, world: int = 1) -> Profile:
-        """The profile of the recorded events."""
+        """Make a profile of the stored events."""
         made = Profile(machine_now(), rank=rank, world=world, lost=self.lost)
         Teller(self, made).tell()
         return made
 
 
 class Known:
-    """A program that ran: its records by the rows of its table, and the values of its memory."""
+    """A program that ran, with its records by row and the values in its memory."""
 
     def __init__(self, caller: Executable) -> None:
         self.caller = caller
@@ -100,12 +100,12 @@ class Known:
         moved = {k: x for k, x in zip(rows, caller.kernels, strict=True) if x.mesh}
         self.starts = {k: x.numbers[FIRST] for k, x in moved.items() if not x.name.endswith(WAIT)}
         self.waits = {k: x for k, x in moved.items() if x.name.endswith(WAIT)}
-        """The rows that start transfers, and those that wait for them."""
+        """The rows that wait for transfers."""
         self.ordinal = {row: k for k, row in enumerate(rows)}
 
     @cached_property
     def values(self) -> list[tuple[str, int, tuple[Line, ...], int, int]]:
-        """Name, bytes, lines, first and last call of each value in the program's memory."""
+        """The name, bytes, lines, first and last call of each value in the program's memory."""
         return [
             (repr(x.node), x.nbytes, lines_of(x.sites), x.first, x.last)
             for x in values_of(self.caller.block)
@@ -113,7 +113,7 @@ class Known:
 
 
 class Teller:
-    """Turns recorded runtime events into events, records and texts of a profile."""
+    """Converts stored runtime events to the events, records and texts of a profile."""
 
     def __init__(self, collector: Collector, profile: Profile) -> None:
         self.heard, self.profile, self.origin = collector.heard, profile, collector.began
@@ -121,12 +121,12 @@ class Teller:
         self.known: dict[int, Known] = {}
         self.live: dict[int, Event] = {}
         self.groups: dict[tuple[int, str], str] = {}
-        """The ranks of a thread's group along a mesh axis, as it last used it."""
+        """The ranks of each thread's group along a mesh axis, as last used."""
         self.buffers = self.runs = 0
         profile.threads[0] = "main"
 
     def tell(self) -> None:
-        """Convert the recorded events, and fill the profile."""
+        """Convert all stored events and fill the profile."""
         made: list[Event] = []
         for each in self.heard:
             if isinstance(each, Heard):
@@ -140,7 +140,7 @@ class Teller:
         self.tell_sources()
 
     def lane(self, thread: int) -> int:
-        """The number of a Python thread."""
+        """The profile's number for a Python thread, assigned on first use."""
         if thread not in self.lanes:
             number = self.lanes[thread] = OTHERS + len(self.lanes) - 1
             self.profile.threads[number] = f"Python thread {len(self.lanes)}"
@@ -149,7 +149,7 @@ class Teller:
     # events
 
     def tell_run(self, each: Heard) -> Iterator[Event]:
-        """A program's run: a span on its caller's thread, its kernels, the values of its memory."""
+        """Yield a program run's span on its caller's thread, its kernels, transfers and memory."""
         fields, lane = each.fields, self.lane(each.thread)
         caller, self.profile.lost = fields["caller"], self.profile.lost + fields["lost"]
         if caller is None:
@@ -172,7 +172,7 @@ class Teller:
         yield from self.values(known, fields["records"], (start, end, lane))
 
     def tell_groups(self, each: Heard) -> Iterator[Event]:
-        """The groups that a thread's next program uses: nothing that takes time."""
+        """Note the groups of ranks that a thread's next program uses; yields no events."""
         for mesh, ranks in each.fields["groups"].items():
             self.groups[each.thread, mesh] = ", ".join(map(str, ranks))
         return iter(())
@@ -223,7 +223,7 @@ class Teller:
         yield self.taken(each, each.fields["address"], each.fields["nbytes"], each.sites)
 
     def tell_made(self, each: Heard) -> Iterator[Event]:
-        """The results of a program."""
+        """Yield the allocation events of a program's results."""
         results = each.fields["caller"].results()
         for address, (nbytes, sites) in zip(each.fields["addresses"], results, strict=True):
             if address is not None:
@@ -239,14 +239,14 @@ class Teller:
         return made
 
     def tell_free(self, address: int, at: int, thread: int) -> Iterator[Event]:
-        """Record a freed block, unless it was allocated before the profile."""
+        """Yield the event of a freed block, unless it was allocated before the profile."""
         made = self.live.pop(address, None)
         if made is not None:
             at, lane = at - self.origin, self.lane(thread)
             yield Event("free", made.name, at, at, lane, None, made.nbytes, made.lines, made.args)
 
     def tell_span(self, each: Heard) -> Iterator[Event]:
-        """Anything else: it has a name, a start and an end."""
+        """Yield any other event, which has a name, a start and an end."""
         fields = each.fields
         times = (fields["start"] - self.origin, fields["end"] - self.origin)
         lines = lines_of(fields.get("sites") or each.sites)
@@ -257,7 +257,7 @@ class Teller:
     # texts
 
     def tell_program(self, known: Known) -> None:
-        """Records, graph and code of a program."""
+        """Add a program's records, graph and code to the profile."""
         caller, profile = known.caller, self.profile
         profile.records.update((record.id, record) for record in known.records)
         profile.graphs.setdefault(caller.title, text_of(caller.block))
@@ -268,14 +268,14 @@ class Teller:
                     profile.code.setdefault(part.symbol, part.text)
 
     def tell_sources(self) -> None:
-        """The text of every file that a line is of."""
+        """Add the text of every source file that a line names."""
         for file in sorted({line.file for line in self.lines()}):
             text = "".join(linecache.getlines(file))
             if text:
                 self.profile.sources[file] = text
 
     def lines(self) -> Iterable[Line]:
-        """Every line that is named."""
+        """Yield every line that a record, an operation or an event names."""
         for record in self.profile.records.values():
             yield from record.lines
             for op in record.ops:
@@ -285,6 +285,6 @@ class Teller:
 
 
 def lines_of(sites: Iterable[Site]) -> tuple[Line, ...]:
-    """Sites as lines, each once."""
+    """Convert sites to lines, without duplicates."""
     made = (Line(s.file, s.line, s.function, s.module, s.phase) for s in sites)
     return tuple(dict.fromkeys(made))

@@ -1,4 +1,4 @@
-"""Comparison of two profiles by line: lines are found again after the file was edited."""
+"""Compare two profiles by line, even if the files were edited between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SourceLine = tuple[str, int]
 
 
 class Change(Struct):
-    """A line that both profiles may have: its cost in a step of either, None where it is not."""
+    """A line's cost per step in two profiles; None in a profile that lacks the line."""
 
     file: str
     line: int
@@ -30,17 +30,17 @@ class Change(Struct):
 
     @property
     def difference(self) -> float:
-        """Nanoseconds that a step takes longer."""
+        """The nanoseconds by which a step takes longer now."""
         return time_of(self.after) - time_of(self.before)
 
 
 def time_of(cost: Cost | None) -> float:
-    """The time of a cost, if there is one."""
+    """The time of a cost, 0 for None."""
     return cost.time if cost else 0.0
 
 
 def changes(before: Profile, after: Profile) -> list[Change]:
-    """The cost of each line in a step now and before, the largest difference first."""
+    """The cost per step of each line before and after, the largest difference first."""
     old, new = costs_of_a_step(before), costs_of_a_step(after)
     moved = moves(before, after, old)
     found = {moved.get(place, place): cost for place, cost in old.items()}
@@ -53,7 +53,7 @@ def changes(before: Profile, after: Profile) -> list[Change]:
 
 
 def costs_of_a_step(profile: Profile) -> dict[SourceLine, Cost]:
-    """The cost of each line in a step."""
+    """The cost per step of each line."""
     steps = max(1, totals(profile).steps)
     return {(row.file, row.line): per_step(row, steps) for row in by_source_line(profile)}
 
@@ -71,8 +71,8 @@ def moves(
 ) -> dict[SourceLine, SourceLine]:
     """The place in the second profile of each line of the first.
 
-    A file is found by its path, or else by its name if only one has it. Its lines are compared as
-    texts: equal stretches go together, and a stretch that was rewritten does line by line.
+    A file is found by its path, or by its name if only one file has it. Its texts are compared:
+    equal stretches correspond, and so do rewritten ones of equal length, line by line.
     """
     lines: dict[str, dict[int, int]] = {}
     found: dict[SourceLine, SourceLine] = {}
@@ -90,7 +90,7 @@ def moves(
 
 
 def same_file(file: str, after: Profile) -> str:
-    """The path of a file in another profile."""
+    """The path in another profile of a file; unchanged if none matches."""
     if file in after.sources:
         return file
     named = [each for each in after.sources if PurePath(each).name == PurePath(file).name]
@@ -98,7 +98,7 @@ def same_file(file: str, after: Profile) -> str:
 
 
 def line_moves(before: str, after: str) -> dict[int, int]:
-    r"""Numbers of lines in a text and in a later one.
+    r"""Map line numbers of a text to those of a later version.
 
     >>> line_moves("a\nb\nc", "new\na\nB\nc")
     {1: 2, 2: 3, 3: 4}
@@ -112,26 +112,26 @@ def line_moves(before: str, after: str) -> dict[int, int]:
 
 
 def text_of(place: SourceLine, before: Profile, after: Profile) -> str:
-    """The text of a line, now or before."""
+    """The text of a line in the later profile, or else in the earlier one."""
     file, line = place
     old = file.removesuffix(" (before)")
     return source_line(after, file, line) or source_line(before, old, line)
 
 
 def compare_table(before: Profile, after: Profile, most: int = 20) -> Table:
-    """The lines that changed most, and all together."""
+    """A table of the lines that changed most, and the sum of all."""
     rows = changes(before, after)
     made = table("before", "now", "change", "ratio", "kernels", "line of yours")
     for row in rows[:most]:
-        made.add_row(*cells(row.before, row.after), place_of(row))
+        made.add_row(*change_cells(row.before, row.after), place_of(row))
     whole = [sum_of(x.before for x in rows), sum_of(x.after for x in rows)]
     made.add_section()
-    made.add_row(*cells(*whole), Text("all lines", style="bold"))
+    made.add_row(*change_cells(*whole), Text("all lines", style="bold"))
     return made
 
 
 def sum_of(costs: Iterable[Cost | None]) -> Cost:
-    """Several costs as one."""
+    """The sum of several costs."""
     made = Cost()
     for cost in costs:
         if cost:
@@ -139,8 +139,8 @@ def sum_of(costs: Iterable[Cost | None]) -> Cost:
     return made
 
 
-def cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
-    """The figures of a change: green is less."""
+def change_cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
+    """The table cells of a change; green means less time."""
     difference = time_of(after) - time_of(before)
     style = "green" if difference < 0 else "red" if difference > 0 else ""
     ratio = f"{time_of(after) / time_of(before):.2f}" if before and before.time and after else ""
@@ -156,7 +156,7 @@ def cells(before: Cost | None, after: Cost | None) -> Iterable[str | Text]:
 
 
 def place_of(row: Change) -> Text:
-    """A line's place and its text."""
+    """The table cell of a line: its place and its text."""
     if not row.file:
         return Text("(no line)", style="dim")
     file = row.file.removesuffix(" (before)")

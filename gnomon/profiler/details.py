@@ -1,4 +1,4 @@
-"""Details of an event in a trace: its line, shapes and bytes, in words that both exports use."""
+"""Details of an event in a trace, such as its line, shapes and bytes, for both exports."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ __all__ = ["Detail", "alike", "details", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
 JOINING = frozenset({"buffer", "run", "group"})
-"""What an event notes only so that it can be joined with others; arrows and curves do so here."""
+"""Event arguments that only connect events with each other and are not shown."""
 WORDS = attrgetter("kind", "name", "record", "nbytes", "lines")
-"""What an event is drawn by, beside what it notes."""
+"""The fields by which events are grouped."""
 MOST = 8
-"""Lines and buffers that are listed; a viewer's table is no place for hundreds."""
+"""The maximum number of lines and buffers listed per event."""
 
 
 def alike(
     profile: Profile, layout: LaneLayout, *arrows: np.ndarray
 ) -> tuple[list[int], np.ndarray]:
-    """The first event of every form, and the number of each event's form.
+    """Group events that differ only in times and rates.
 
-    Events of one form differ in times and speeds alone; arrows: what each event has of them.
+    Returns each group's first event, and each event's group. arrows: the number of each event's
+    arrows, by which groups differ too.
     """
     known: defaultdict[object, int] = defaultdict(count().__next__)
     columns = layout.sorts, layout.lane, layout.launch >= 0, *arrows
@@ -42,9 +43,9 @@ def alike(
 
 
 def details(event: Event, record: Record | None) -> dict[str, Detail]:
-    """The details that are the same for every run of a call; the user's own notes stand first."""
+    """The user's notes, lines and sizes of an event, the same for every run of its call."""
     said: dict[str, Detail] = {
-        text(name): plain(value) for name, value in event.args.items() if name not in JOINING
+        text(name): exportable(value) for name, value in event.args.items() if name not in JOINING
     }
     said |= of_lines(event.lines or (record.lines if record is not None else ()))
     if event.nbytes:
@@ -56,8 +57,8 @@ def details(event: Event, record: Record | None) -> dict[str, Detail]:
     return said
 
 
-def plain(value: str | int | float) -> str | int | float:
-    """A value that JSON and protobuf both hold; others as their words."""
+def exportable(value: str | int | float) -> str | int | float:
+    """A value as JSON and protobuf can hold it; numbers out of range become text."""
     if isinstance(value, str):
         return text(value, "")
     fits = isfinite(value) if isinstance(value, float) else -(1 << 63) <= value < 1 << 63
@@ -65,12 +66,12 @@ def plain(value: str | int | float) -> str | int | float:
 
 
 def title(event: Event, record: Record | None) -> str:
-    """The title of an event: its name, else its call's, else its kind."""
+    """The title of an event: its own name, its record's name, or its kind."""
     return text(event.name or (record.name if record is not None else "") or event.kind)
 
 
 def of_lines(lines: Sequence[Line]) -> dict[str, Detail]:
-    """The first line in full, the others by place."""
+    """The first line's place, function, module and phase, and the places of the others."""
     if not lines:
         return {}
     first = lines[0]
@@ -83,7 +84,7 @@ def of_lines(lines: Sequence[Line]) -> dict[str, Detail]:
 
 
 def of_record(record: Record) -> dict[str, Detail]:
-    """The sizes of a call; ops and decisions stand in the records, which its number names."""
+    """The shapes, bytes, flops and program of a call."""
     within = [f"{each.name} {place(each.lines[0])}" for each in record.members if each.lines]
     return {
         **({"kernels": shortened(within)} if within else {}),
@@ -96,23 +97,23 @@ def of_record(record: Record) -> dict[str, Detail]:
 
 
 def place(line: Line) -> str:
-    """A line as editors open it."""
+    """A line as file:line."""
     return text(f"{line.file}:{line.line}")
 
 
 def shape(buffer: BufferRecord) -> str:
-    """A buffer's role and type, as a graph prints it."""
+    """A buffer's role, name, dtype and shape as text."""
     return text(f"{buffer.role} {buffer.name}: {buffer.dtype}{list(buffer.shape)}")
 
 
 def shortened(words: list[str]) -> list[str]:
-    """The first few, and how many more there are."""
+    """The first few of some texts, and how many more there are."""
     more = len(words) - MOST
     return [*words[:MOST], f"and {more} more"] if more > 0 else words
 
 
 def origin(profile: Profile) -> dict[str, str | int]:
-    """The origin of a profile, as far as a reader needs it."""
+    """The rank, clock, machine and lost events of a profile, for a trace's header."""
     return {
         "rank": profile.rank,
         "world": profile.world,
@@ -124,7 +125,7 @@ def origin(profile: Profile) -> dict[str, str | int]:
 
 
 def rates(profile: Profile, layout: LaneLayout) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes and flops per nanosecond of each event, which are GB/s and GFLOP/s; 0 where unknown."""
+    """GB/s and GFLOP/s of each event; 0 where unknown."""
     places = {number: place for place, number in enumerate(profile.records)}
     nowhere = len(places)
     sizes = [(record.nbytes, record.flops) for record in profile.records.values()]
@@ -136,5 +137,5 @@ def rates(profile: Profile, layout: LaneLayout) -> tuple[np.ndarray, np.ndarray]
 
 
 def text(words: str, otherwise: str = "unnamed") -> str:
-    """A name that every reader takes: not empty, and of characters that UTF-8 has."""
+    """A text that is valid UTF-8, and `otherwise` if it is empty."""
     return words.encode("utf-8", "backslashreplace").decode() or otherwise

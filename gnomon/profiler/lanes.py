@@ -1,7 +1,7 @@
-"""Lanes of a profile: the rows in which events, launches and live bytes are drawn.
+"""Arrange a profile's events in lanes, the rows in which a trace viewer draws them.
 
-Viewers draw the slices of a lane as nested boxes and drop what overlaps without nesting, so what a
-thread did at once is shown in lanes side by side. How a lane is written is the exports' business.
+Viewers draw the slices of a lane as nested boxes and drop slices that overlap without nesting, so
+overlapping work of a thread is put in several lanes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SORTS = {
     "alloc": POINT,
     "free": POINT,
 }
-"""How kinds of events are drawn; an allocation that took time is plain, the others are too."""
+"""How each kind of event is drawn; unlisted kinds are plain slices."""
 
 LANES = 1000
-"""Thread numbers of a process; a number is never that of a process, which viewers would mix up."""
+"""A factor of thread numbers that keeps them distinct from process numbers."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A row of nested slices; a thread's first is 0, further ones hold overlapping slices."""
+    """A row of nested slices; number 0 is the thread's first, others hold overlapping slices."""
 
     thread: int
     number: int
@@ -41,19 +41,19 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """The name that a viewer shows."""
+        """The lane's name in a viewer."""
         beside = f", beside it {self.number}" if self.number else ""
         return f"{self.called or f'thread {self.thread}'}{beside}"
 
 
 @dataclass
 class LaneLayout:
-    """The lane of each event, by its number in the profile.
+    """The lane of each event, by its index in the profile.
 
-    sorts: how each is drawn. lane: of each, a number in lanes. launch: of what a span or step
-    started, that event, else -1. walk: k begins and ~k ends; in the order of time within a lane,
-    outer slices before inner ones; a point only begins. live: bytes after each allocation, at the
-    moments of live_at; none is below 0.
+    sorts: how each event is drawn. lane: the index of each event's lane. launch: the event that
+    launched each event, else -1. walk: k for the begin and ~k for the end of event k, in order of
+    time within a lane, outer slices before inner ones; a point only begins. live: live bytes after
+    each allocation or free, at the times live_at, never below 0.
     """
 
     starts: np.ndarray
@@ -67,14 +67,14 @@ class LaneLayout:
     live_at: np.ndarray
 
     def arrows(self) -> tuple[np.ndarray, np.ndarray]:
-        """The number of events that each launched, and those events: the first's, the next's."""
+        """The number of events that each event launched, and the launched ones by launcher."""
         (launched,) = np.nonzero(self.launch >= 0)
         by = self.launch[launched]
         return np.bincount(by, minlength=len(self.launch)), launched[np.argsort(by, kind="stable")]
 
 
 def arrange(profile: Profile) -> LaneLayout:
-    """Assign a lane to every event, and a launch to launched work, in one walk per thread."""
+    """Assign a lane to every event and a launching event to launched work."""
     events = profile.events
     starts = np.array([event.start for event in events], dtype=np.int64)
     ends = np.maximum(np.array([event.end for event in events], dtype=np.int64), starts)
@@ -96,7 +96,7 @@ def arrange(profile: Profile) -> LaneLayout:
 
 
 class Walk:
-    """The walk over time, thread by thread."""
+    """Walks over events in order of time, thread by thread, to assign lanes."""
 
     def __init__(self, starts: list[int], ends: list[int], sorts: list[int]) -> None:
         self.starts, self.ends, self.sorts = starts, ends, sorts
@@ -107,7 +107,7 @@ class Walk:
         self.steps: list[int] = []
 
     def go(self, thread: int, called: str, events: list[int]) -> None:
-        """Begin and end the slices of a thread, each in the row where it nests."""
+        """Assign a lane to each event of a thread, in which it nests."""
         starts, ends, sorts, inner = self.starts, self.ends, self.sorts, self.inner
         lane, launch, step = self.lane, self.launch, self.steps.append
         first = len(self.lanes)
@@ -135,7 +135,7 @@ class Walk:
         self.lanes += [Lane(thread, number, called) for number in range(1, len(rows))]
 
     def choose(self, k: int, rows: list[list[int]]) -> int:
-        """The row whose open slice holds the new one most closely, else an empty one."""
+        """The row whose innermost open slice contains the new one most closely, or an empty row."""
         holding = [n for n, row in enumerate(rows) if row and self.ends[row[-1]] >= self.ends[k]]
         if holding:
             return max(holding, key=lambda number: self.starts[rows[number][-1]])
@@ -144,9 +144,9 @@ class Walk:
         return rows.index([])
 
     def go_elsewhere(self, order: list[int]) -> None:
-        """Assign work outside of its thread's launches to the last open one of another thread.
+        """Assign launched work outside its own thread's launches to another thread's open launch.
 
-        An arrow leads forward in time: what begins at the very moment of a launch is not its work.
+        The launch must have begun earlier than the work.
         """
         starts, ends, sorts, launch = self.starts, self.ends, self.sorts, self.launch
         if not any(sort == LAUNCHED and by < 0 for sort, by in zip(sorts, launch, strict=True)):
@@ -162,7 +162,7 @@ class Walk:
 
 
 def live_bytes(moves: Sequence[Event]) -> np.ndarray:
-    """The bytes that live after each allocation and release."""
+    """The live bytes after each allocation and free."""
     change = [event.nbytes if event.kind == "alloc" else -event.nbytes for event in moves]
     live = np.cumsum(np.array(change, dtype=np.int64))
     # what is released here and was allocated before the profile lived from its start

@@ -1,7 +1,7 @@
-"""Limits of the machine: multiply-adds in registers, copying and reading memory and each cache.
+"""Measure the machine's limits: multiply-adds per second, and bandwidths of memory and caches.
 
-Measured with loops of their own, on the threads that are asked for, so that a share of a limit
-means the same on every machine, and so that a machine that is busy elsewhere is noticed.
+They are measured with loops of their own on the given number of threads, so that a fraction of a
+limit means the same on every machine, and a machine that is busy elsewhere is noticed.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from gnomon.runtime.backend import HOST
 __all__ = ["Limits", "cache_limits", "machine_now", "measured_limits", "peak_now"]
 
 ROUNDS = 60_000
-"""Iterations of the multiply-add loop: about a millisecond."""
+"""Iterations of the multiply-add loop, about a millisecond."""
 BYTES = 128 << 20
-"""Bytes that all threads together copy for the limit of memory."""
+"""Bytes that all threads together copy to measure memory."""
 REPEATED = 1 << 24
-"""Bytes that one thread copies for the limit of a cache: the same ones again and again."""
+"""Bytes that one thread copies, in a cache over and over, to measure the cache."""
 PARAMETERS = (("ptr", "from"), ("ptr", "to"), ("i64", "bytes"), ("i64", "times"))
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Operations per second, and bytes per second: read and written by a copy, or read alone."""
+    """The machine's limits: flop/s, and bytes/s of copying (read and written) and of reading."""
 
     flops: float
     copy: float
     copy_streaming: float
-    """The same with stores that go past the caches."""
+    """Copying with stores that bypass the caches."""
     read: float
 
     def of(self, name: str) -> float:
-        """The better way to copy, or another limit by name."""
+        """A limit by name; "copy" is the faster way to copy."""
         return max(self.copy, self.copy_streaming) if name == "copy" else asdict(self)[name]
 
     def at_least(self, flops: float) -> Limits:
-        """Raise the peak to a later probe's: a machine may be slow while it is measured."""
+        """Limits with the peak raised to a later measurement, if that is higher."""
         return replace(self, flops=max(self.flops, flops))
 
 
 @memo
 @cache
 def loop(name: str) -> Callable[[int, int, int, int], None]:
-    """A native loop over memory, or over registers."""
+    """Compile a native loop that measures a limit."""
     module = LLVMModule()
     {"peak": emit_peak, "read": emit_read}.get(name, emit_copy)(module, name)
     functions = HOST.kernels.load({name: module.text()})
@@ -66,20 +66,20 @@ def loop(name: str) -> Callable[[int, int, int, int], None]:
     return made
 
 
-def chains() -> int:
-    """Independent sums that keep every multiply-add unit busy within the registers."""
+def independent_sums() -> int:
+    """The number of independent sums that keep every multiply-add unit busy."""
     return 12 if machine().registers < 32 else 24
 
 
 def emit_peak(module: LLVMModule, name: str) -> None:
-    """Multiply-adds on registers."""
+    """Emit a loop of multiply-adds on registers."""
     lanes = machine().lanes("float")
     kind, ones = vector("float", lanes), splat(1.0, "float", lanes)
     e = module.function(name, PARAMETERS)
     sums = e.loop(
         *(0, ROUNDS, 1),
         lambda _, *state: [e.fma(x, ones, x, lanes=lanes) for x in state],
-        [(kind, splat(0.0, "float", lanes))] * chains(),
+        [(kind, splat(0.0, "float", lanes))] * independent_sums(),
     )
     for number, value in enumerate(sums):
         e.store(value, e.offset("%to", number * LANES * 4), kind, 4)
@@ -87,7 +87,7 @@ def emit_peak(module: LLVMModule, name: str) -> None:
 
 
 def emit_copy(module: LLVMModule, name: str) -> None:
-    """Load and store, sixteen numbers at a time; past the caches if the name says so."""
+    """Emit a loop that copies memory; named "stream", its stores bypass the caches."""
     past = ", !nontemporal !0" if name == "stream" else ""
     if past:
         module.define("!0 = !{i32 1}")
@@ -103,7 +103,7 @@ def emit_copy(module: LLVMModule, name: str) -> None:
 
 
 def emit_read(module: LLVMModule, name: str) -> None:
-    """Define the function that measures reading: it loads all bytes and combines them by `and`."""
+    """Emit a loop that reads memory and combines the values by `and`."""
     kind = "<16 x i32>"
     e = module.function(name, PARAMETERS)
 
@@ -121,8 +121,8 @@ def emit_read(module: LLVMModule, name: str) -> None:
     e.ret()
 
 
-def together(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> float:
-    """Seconds that the slowest of several threads takes to run a loop over its two halves."""
+def slowest_time(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> float:
+    """Run a loop on several threads at once; return the slowest one's seconds."""
     call, spent = loop(name), [0.0] * len(blocks)
     ready = threading.Barrier(len(blocks))
 
@@ -142,25 +142,25 @@ def together(name: str, blocks: list[np.ndarray], size: int, times: int = 1) -> 
 
 
 def aligned(size: int) -> np.ndarray:
-    """Bytes that start at a multiple of 64, all touched."""
+    """An array of bytes, aligned to 64 and already touched."""
     block = np.ones(size + 64, np.uint8)
     start = -block.ctypes.data % 64
     return block[start : start + size]
 
 
 def peak_now(threads: int) -> float:
-    """Multiplications and additions per second, at this moment."""
+    """Measure the multiplications and additions per second."""
     lanes = machine().lanes("float")
-    seconds = together("peak", [aligned(8192) for _ in range(threads)], 0)
-    return 2.0 * threads * lanes * chains() * ROUNDS / seconds
+    seconds = slowest_time("peak", [aligned(8192) for _ in range(threads)], 0)
+    return 2.0 * threads * lanes * independent_sums() * ROUNDS / seconds
 
 
 def measured_limits(threads: int, rounds: int = 5) -> Limits:
-    """The best of several tries of each."""
+    """Measure each limit several times and take the best."""
     blocks = [aligned(2 * BYTES // threads) for _ in range(threads)]
     size = BYTES // threads // 256 * 256
     best = {
-        name: min(together(name, blocks, size) for _ in range(rounds))
+        name: min(slowest_time(name, blocks, size) for _ in range(rounds))
         for name in ("copy", "stream", "read")
     }
     moved = float(size * threads)
@@ -173,9 +173,10 @@ def measured_limits(threads: int, rounds: int = 5) -> Limits:
 
 
 def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]:
-    """Each cache, the nearest first: its bytes on so many threads, and bytes per second.
+    """Measure the caches: the bytes and bandwidth of each on these threads, the nearest first.
 
-    The faster of copying and reading counts, and a farther cache is never the faster one.
+    The bandwidth is that of copying or reading, whichever is faster; a farther cache counts as no
+    faster than a nearer one.
     """
     near, middle, far = system.caches()
     beyond = max(middle, min(4 * middle, far // (4 * threads)))
@@ -186,7 +187,7 @@ def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]
         blocks = [aligned(2 * size) for _ in range(threads)]
         moved = float(max(1, REPEATED // size) * size * threads)
         speeds = [
-            sides * moved / together(name, blocks, size, max(1, REPEATED // size))
+            sides * moved / slowest_time(name, blocks, size, max(1, REPEATED // size))
             for name, sides in (("copy", 2), ("read", 1))
             for _ in range(rounds)
         ]
@@ -195,7 +196,7 @@ def cache_limits(threads: int, rounds: int = 2) -> tuple[tuple[int, float], ...]
 
 
 def machine_now() -> MachineLimits:
-    """The machine's limits with the threads that programs run on now; measured once."""
+    """The machine's limits with the current number of threads, measured once."""
     return machine_with(threads.get_num_threads())
 
 
@@ -208,7 +209,7 @@ def machine_with(count: int) -> MachineLimits:
 
 
 def processor_name() -> str:
-    """The processor's own name."""
+    """The processor's model name."""
     rows = (system.read("/proc/cpuinfo") or "").splitlines()
     named = (row.partition(":")[2].strip() for row in rows if row.startswith("model name"))
     return next(named, "") or platform.processor() or platform.machine()

@@ -1,6 +1,6 @@
-"""Memory over time, and at its peak the buffers that were alive, with the lines that made them.
+"""Memory over time, and the buffers alive at its peak with the lines that made them.
 
-Read from the allocations of a profile; what lived before it began is not in it.
+It is computed from the allocations in a profile; buffers from before the profile are missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Live", "Memory", "memory_timeline"]
 
 
 class Live(Struct):
-    """A buffer that was alive at the peak, and since when, in nanoseconds."""
+    """A buffer that was alive at the peak, and the nanosecond since which it was."""
 
     name: str
     nbytes: int
@@ -25,7 +25,7 @@ class Live(Struct):
 
 
 class Memory(Struct):
-    """Bytes alive after each change, in order of time, and the peak, whose largest come first."""
+    """The live bytes after each change, the peak, and the buffers alive at it, largest first."""
 
     times: list[int]
     live: list[int]
@@ -38,7 +38,7 @@ class Memory(Struct):
 
     @property
     def lines(self) -> dict[tuple[str, int], int]:
-        """Bytes at the peak by (file, line), the most first."""
+        """The bytes alive at the peak by (file, line), the most first."""
         found: dict[tuple[str, int], int] = {}
         for each in self.buffers:
             key = (each.line.file, each.line.line)
@@ -47,7 +47,7 @@ class Memory(Struct):
 
 
 def memory_timeline(profile: Profile) -> Memory:
-    """Bytes alive over time, and by line what was alive when they were most."""
+    """The live bytes over time, and the buffers alive at the peak."""
     made = Memory([], [])
     changes = list(changes_of(profile.events))
     total, last = 0, -1
@@ -57,7 +57,7 @@ def memory_timeline(profile: Profile) -> Memory:
         made.live.append(total)
         if total > made.peak:
             made.peak, made.at, last = total, time, number
-    made.buffers = alive(profile, changes[: last + 1])
+    made.buffers = alive_buffers(profile, changes[: last + 1])
     return made
 
 
@@ -74,8 +74,8 @@ def changes_of(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
             yield event.start, -given.nbytes, given
 
 
-def alive(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[Live]:
-    """The buffers that came and did not go, the largest first."""
+def alive_buffers(profile: Profile, changes: Sequence[tuple[int, int, Event]]) -> list[Live]:
+    """The buffers that were allocated and not freed during some changes, the largest first."""
     here: dict[int, Event] = {}
     for _, nbytes, event in changes:
         if nbytes >= 0:

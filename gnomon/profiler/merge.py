@@ -1,4 +1,4 @@
-"""Profiles of several ranks on one clock, so that one trace shows them together."""
+"""Put the profiles of several ranks on one clock, so that one trace shows them together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gnomon.profiler.model import Profile
 __all__ = ["Part", "meetings", "merge"]
 
 Part = tuple[int, int]
-"""A profile by its place, and an event of it by its number."""
+"""The index of a profile, and of an event in it."""
 
 
 def merge(profiles: Sequence[Profile]) -> list[Profile]:
-    """The profiles of several ranks, by rank, their events on the clock of rank 0.
+    """The profiles ordered by rank, with their events on rank 0's clock.
 
     >>> from gnomon.profiler.model import Event, MachineLimits, Profile
     >>> cpu = MachineLimits("cpu", 1, 1.0, 1.0)
@@ -37,7 +37,7 @@ def merge(profiles: Sequence[Profile]) -> list[Profile]:
 
 
 def on_clock(profile: Profile, later: int) -> Profile:
-    """A profile whose events tell rank 0's time, all of them `later` by as much."""
+    """A profile with its events shifted to rank 0's clock, plus `later` nanoseconds."""
     shift = profile.clock_offset + later
     events = profile.events
     if shift:
@@ -46,10 +46,10 @@ def on_clock(profile: Profile, later: int) -> Profile:
 
 
 def meetings(profiles: Sequence[Profile]) -> list[list[Part]]:
-    """The collectives of which several ranks tell: their parts, in the order in which ranks came.
+    """The collectives that several ranks recorded: their events, in order of the ranks' arrival.
 
-    Ranks of a group run one program, so the n-th collective of a name is the same on all of them;
-    where clocks or beginnings differ so much that parts do not overlap, none is reported.
+    Ranks of a group run one program, so the n-th collective of a name is the same on all of them.
+    If its events do not overlap, because clocks or beginnings differ, it is left out.
     """
     found: dict[tuple[object, ...], list[tuple[int, int, int, int]]] = {}
     for place, profile in enumerate(profiles):

@@ -1,7 +1,6 @@
-"""The data of a profile: plain values that reports, exports and the page read alike.
+"""The data of a profile, from which reports, exports and the page are made.
 
-Everything is joined by number. A record tells of one call in one program; an event tells when it
-ran, and names it by the record's id.
+A record describes a call in a program; an event says when it ran and names the record by its id.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ EventKind = Literal["kernel", "span", "step", "comm", "copy", "alloc", "free", "
 class Event(Struct):
     """Something that took time on a thread, in nanoseconds since the profile began.
 
-    record: the call that ran, if it was one. nbytes: of an allocation or a copy. lines: where the
-    user asked for it, if no record says. args: of an alloc and its free, `buffer` is one number; of
-    a run and its kernels, `run` is; of a collective, `group` is which ranks meet along its axis.
+    record: the id of the call that ran, if it was one. nbytes: the size of an allocation or a copy.
+    lines: the user's lines, if no record has them. args: `buffer` is a number that an alloc and its
+    free share, `run` one that a run and its kernels share, `group` the ranks of a collective.
     """
 
     kind: EventKind
@@ -46,9 +45,9 @@ class Event(Struct):
 
 
 class MachineLimits(Struct, frozen=True):
-    """The processor's limits: flop per second and bytes per second, on all threads.
+    """The processor's limits: flop/s and bytes/s with all threads.
 
-    caches: bytes and bandwidth of each cache, the nearest first.
+    caches: the bytes and bandwidth of each cache, the nearest first.
     """
 
     name: str
@@ -58,7 +57,7 @@ class MachineLimits(Struct, frozen=True):
     caches: tuple[tuple[Number, float], ...] = ()
 
     def bandwidth_of(self, nbytes: float) -> float:
-        """The bandwidth of the nearest cache that holds so many bytes, or of memory.
+        """The bandwidth of the nearest cache that holds `nbytes`, or of memory.
 
         >>> MachineLimits("cpu", 1, 1e9, 1e9, ((1024, 8e9),)).bandwidth_of(1000)
         8000000000.0
@@ -67,11 +66,11 @@ class MachineLimits(Struct, frozen=True):
 
 
 class Profile(Struct):
-    """A whole profile; events in order of their start.
+    """A complete profile, with events in order of their start.
 
-    clock_offset: nanoseconds to add for rank 0's clock. threads: number -> what it is called.
-    code: symbol -> generated text. graphs: program -> its graph as text. sources: file -> text.
-    lost: events that no longer fitted.
+    clock_offset: nanoseconds to add for rank 0's clock. threads: names by number. code: generated
+    code by symbol. graphs: printed graphs by program. sources: texts by file. lost: the number of
+    events beyond the limit.
     """
 
     machine: MachineLimits
@@ -88,10 +87,10 @@ class Profile(Struct):
     version: Number = VERSION
 
     def record_of(self, event: Event) -> Record | None:
-        """The call that an event is of, if it is one that is known."""
+        """The record of an event's call, or None."""
         return None if event.record is None else self.records.get(event.record)
 
     def lines_of(self, event: Event) -> tuple[Line, ...]:
-        """The user's lines of an event: its own, or those of its call."""
+        """The user's lines of an event: its own, or those of its record."""
         record = self.record_of(event)
         return event.lines or (record.lines if record is not None else ())

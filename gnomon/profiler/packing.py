@@ -1,6 +1,6 @@
-"""Packing of a profile for the page: columns and numbers instead of names that repeat.
+"""Pack a profile for the page: columns, with numbers in place of repeated values.
 
-The page's own reader is assets/model.js; both sides of each column stand in the same order there.
+The page's reader is assets/model.js, where columns have the same order.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from gnomon.profiler.shares import NOWHERE, line_shares, member_shares
 __all__ = ["packed"]
 
 MOST_POINTS = 4000
-"""Points of a curve; more than a screen has."""
+"""The maximum number of points of a curve."""
 MOST_BUFFERS = 400
-"""Buffers at the peak that are listed; the rest is summed by line."""
+"""The maximum number of buffers listed at the peak; all are counted by line."""
 
 
 class ValueTable:
-    """Values, each once, known by their number."""
+    """A table of distinct values and their numbers."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.numbers: dict[Hashable, int] = {}
 
     def __call__(self, value: Hashable) -> int:
-        """The number of a value."""
+        """The number of a value, which is added if it is new."""
         number = self.numbers.setdefault(value, len(self.values))
         if number == len(self.values):
             self.values.append(value)
@@ -42,7 +42,7 @@ class ValueTable:
 
 
 class PagePacking:
-    """The tables of one page while its columns are written."""
+    """Writes a profile's columns, and fills the tables of repeated values."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -62,7 +62,7 @@ class PagePacking:
         return self.lines((file, line.line, function, module, phase))
 
     def records(self) -> dict[str, list[Any]]:
-        """Call sites as columns."""
+        """The call sites as columns."""
         found = list(self.profile.records.values())
         costs = {row.record: row.cost for row in by_kernel(self.profile)}
         spent = [costs.get(record.id, Cost()) for record in found]
@@ -86,13 +86,13 @@ class PagePacking:
         }
 
     def parts(self, record: Record) -> list[list[float]]:
-        """The lines of a call site, each with its part of the time."""
+        """The lines of a call site, each with its share of the time."""
         shares = line_shares(record)
         lines = dict.fromkeys((*shares, *record.lines))
         return [[self.line(x), round(shares.get(x, 0.0), 4)] for x in lines if x.file]
 
     def members(self, record: Record) -> list[list[float]]:
-        """The kernels of a batch: code, first line, part of the time."""
+        """The kernels of a batch: symbol, first line, share of the time."""
         rows = zip(record.members, member_shares(record), strict=True)
         return [
             [self.text(x.symbol), self.line((*x.lines, NOWHERE)[0]), round(part, 6)]
@@ -105,7 +105,7 @@ class PagePacking:
         return self.ops((self.text(op.name), lines, int(op.recomputed)))
 
     def decision(self, weighed: Decision) -> list[int]:
-        """A fusion that was weighed."""
+        """A fusion decision as a list of numbers."""
         of = weighed
         words = (self.text(x) for x in (of.kind, of.side, of.what, of.of, of.refused))
         lines = (-1 if x is None else self.line(x) for x in (of.line, of.of_line))
@@ -119,7 +119,7 @@ class PagePacking:
         return self.buffers((*(self.text(x) for x in words), buffer.nbytes))
 
     def events(self) -> dict[str, Any]:
-        """The events as columns in order of time, allocations left out."""
+        """The events as columns in order of time, without allocations and frees."""
         found = [e for e in self.profile.events if e.kind not in ("alloc", "free")]
         starts = [event.start - self.begin for event in found]
         return {
@@ -134,7 +134,7 @@ class PagePacking:
         }
 
     def first_lines(self, event: Event) -> list[int]:
-        """The lines of an event itself."""
+        """The numbers of an event's own lines."""
         return [self.line(x) for x in event.lines if x.file]
 
     def rows(self) -> list[list[Any]]:
@@ -154,7 +154,7 @@ class PagePacking:
         ]
 
     def modules(self) -> list[list[Any]]:
-        """The report by part of the model."""
+        """The report by module."""
         rows = by_module(self.profile)
         return [[self.text(x.module), round(x.own.time), *cost(x.whole)] for x in rows]
 
@@ -175,13 +175,13 @@ class PagePacking:
 
 
 def cost(of: Cost) -> list[float]:
-    """A cost as numbers."""
+    """A cost as rounded numbers."""
     whole = (of.time, of.calls, of.kernels, of.nbytes, of.flops, of.least)
     return [round(x) for x in whole]
 
 
 def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A curve of not too many points that still reaches every peak and every valley."""
+    """Reduce a curve to at most MOST_POINTS points that keep its peaks and valleys."""
     if len(times) <= MOST_POINTS:
         return times, live
     cuts = np.linspace(0, len(times), MOST_POINTS // 2 + 1).astype(int)
@@ -193,12 +193,12 @@ def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def details(event: Event) -> dict[str, str | int | float]:
-    """An event's description of itself."""
-    return {sound(k): sound(v) if isinstance(v, str) else v for k, v in event.args.items()}
+    """The arguments of an event as valid UTF-8."""
+    return {as_utf8(k): as_utf8(v) if isinstance(v, str) else v for k, v in event.args.items()}
 
 
-def sound(text: str) -> str:
-    r"""A text that can be written: names of files may hold bytes that are no letters.
+def as_utf8(text: str) -> str:
+    r"""A text with unencodable characters replaced, since file names may have any bytes.
 
     >>> sound("a\udc80")
     'a?'
@@ -207,7 +207,7 @@ def sound(text: str) -> str:
 
 
 def packed(profile: Profile) -> dict[str, Any]:
-    """A profile as the page reads it."""
+    """A profile as the page's script reads it."""
     packing, machine, all_ = PagePacking(profile), profile.machine, totals(profile)
     columns = {name: getattr(packing, name)() for name in PARTS}
     return {
@@ -217,15 +217,15 @@ def packed(profile: Profile) -> dict[str, Any]:
         "lost": profile.lost,
         "threads": profile.threads,
         **columns,
-        "sources": {sound(file): sound(text) for file, text in profile.sources.items()},
-        "graphs": {sound(name): sound(text) for name, text in profile.graphs.items()},
-        "code": {sound(name): sound(text) for name, text in profile.code.items()},
+        "sources": {as_utf8(file): as_utf8(text) for file, text in profile.sources.items()},
+        "graphs": {as_utf8(name): as_utf8(text) for name, text in profile.graphs.items()},
+        "code": {as_utf8(name): as_utf8(text) for name, text in profile.code.items()},
         "lines": packing.lines.values,
         "ops": packing.ops.values,
         "buffers": packing.buffers.values,
-        "text": list(map(sound, packing.text.values)),
+        "text": list(map(as_utf8, packing.text.values)),
     }
 
 
 PARTS: Sequence[str] = ("records", "events", "rows", "modules", "memory")
-"""What a page has beside tables."""
+"""The methods of PagePacking whose results the page gets."""

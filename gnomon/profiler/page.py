@@ -1,7 +1,6 @@
-"""One page about a profile: HTML, style, script and numbers in one file that asks no network.
+"""A profile as one HTML file with style, script and data, which loads nothing else.
 
-Its parts are in the folder assets, as files of their own kinds; here they become one. What is in
-the numbers is packing.py.
+Its sources are in the folder assets. packing.py makes the data.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ __all__ = ["page", "write_page"]
 
 ASSETS = Path(__file__).parent / "assets"
 SCRIPTS = ("model", "rows", "timeline", "charts", "views", "panes", "main")
-"""In the order in which they build on each other."""
+"""The page's scripts in order of dependence."""
 
 
 def write_page(profile: Profile, path: Path, title: str = "profile") -> None:
-    """Write the page of a profile to a file."""
+    """Write a profile's page to a file."""
     publish(path, page(profile, title).encode())
 
 
 def page(profile: Profile, title: str = "profile") -> str:
-    """The page of a profile, as text."""
+    """The HTML of a profile's page."""
     numbers = gzip.compress(msgspec.json.encode(packed(profile)), 6, mtime=0)
     parts = {
         "title": html.escape(title),
@@ -47,5 +46,5 @@ def page(profile: Profile, title: str = "profile") -> str:
 @memo
 @cache
 def asset(name: str) -> str:
-    """A file of the page."""
+    """The text of a file in assets."""
     return (ASSETS / name).read_text(encoding="utf-8")

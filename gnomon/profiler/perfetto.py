@@ -1,9 +1,9 @@
-"""A profile as Perfetto's own format: a stream of packets, each with one event of a track.
+"""A profile in Perfetto's format: a stream of packets, each with one event of a track.
 
 The protobuf is written by hand (gnomon/profiler/wire.py); names of fields are from Perfetto's
-published .proto files. Words and source lines are written once, ahead of all events, which name
-them by number. A packet's length and time have fixed widths and what differs between runs of a call
-stands at its end, so that packets are copied and their holes filled (gnomon/profiler/sheet.py).
+published .proto files. Words and source lines are written once, before all events, which name them
+by number. A packet's length and time have fixed widths, and values that differ between runs of a
+call are at its end, so that packets are copied and their gaps filled (gnomon/profiler/sheet.py).
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ CATEGORY, ANNOTATION, NAME, TRACK_OF, COUNTED, PLACE, LEAVES, LANDS = 3, 4, 10, 
 # of InternedData
 CATEGORIES, NAMES, KEYS, PLACES, STRINGS = 1, 2, 3, 4, 29
 LENGTH = 4
-"""Bytes of a packet's length."""
+"""The bytes of a packet's length."""
 HEAD = 1 + LENGTH + 1
-"""Bytes before a packet's time: the packet's tag, its length, the time's tag."""
+"""The bytes before a packet's time: the packet's tag, its length, the time's tag."""
 SPEEDS = ("GB/s", "GFLOP/s")
 SPEED, FLOW = 13, 10
-"""Bytes that a speed and the end of an arrow take at a packet's end."""
+"""The bytes of a rate, and of the end of an arrow, at a packet's end."""
 
 
 OPENED, RATED, CLOSED, CURVE = range(4)
-"""How a packet is drawn: what opens, what opens and has a speed, an end, a point of the curve."""
+"""Kinds of packets: a begin, a begin with rates, an end, a point of the counter."""
 
 
 def write_perfetto(profile: Profile | Sequence[Profile], path: str | Path) -> None:
-    """Write a profile as a Perfetto trace; profiles of several ranks share a clock and a file."""
+    """Write a profile, or those of several ranks on one clock, as a Perfetto trace file."""
     publish(Path(path), pieces(profile))
 
 
 def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
-    """The bytes of a Perfetto trace: what is named by number, the tracks, the events."""
+    """Yield the bytes of a Perfetto trace: interned words, tracks, events."""
     profiles = [profile] if isinstance(profile, Profile) else merge(profile)
     words = InternedTables()
     writers = [PerfettoWriter(each, words) for each in profiles]
@@ -68,17 +68,17 @@ def pieces(profile: Profile | Sequence[Profile]) -> Iterator[bytes | bytearray]:
 
 
 def packet(*fields: bytes) -> bytes:
-    """A packet of the one sequence that we write."""
+    """A packet of the only sequence in the trace."""
     return message(PACKET, *fields, number(SEQUENCE, 1), width=LENGTH)
 
 
-def raw(values: np.ndarray) -> np.ndarray:
-    """Numbers of 64 bits as their bytes, the lowest first."""
+def little_endian_bytes(values: np.ndarray) -> np.ndarray:
+    """64-bit numbers as rows of 8 bytes, little-endian."""
     return values.astype(values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, 8)
 
 
 class InternedTables:
-    """Tables of things written once and named by number, one for each sort."""
+    """Tables of words and lines that are written once and named by number."""
 
     def __init__(self) -> None:
         self.fields: list[bytes] = []
@@ -86,16 +86,16 @@ class InternedTables:
         self._counts: dict[int, int] = {}
 
     def number(self, table: int, word: str) -> int:
-        """The number of a word."""
+        """The number of a word in a table, which gets it if it is new."""
         return self._numbered(table, word, string(2, word))
 
     def place(self, line: Line) -> int:
-        """The number of a line of source."""
+        """The number of a source line."""
         names = string(2, text(line.file)), string(3, text(line.function))
         return self._numbered(PLACES, line, *names, number(4, line.line & 0xFFFFFFFF))
 
     def _numbered(self, table: int, thing: str | Line, *fields: bytes) -> int:
-        """The number of a thing in its table, which grows by it when it is new."""
+        """The number of a thing in its table, which gets it if it is new."""
         found = self._known.get((table, thing))
         if found is None:
             found = self._counts[table] = self._counts.get(table, 0) + 1
@@ -125,7 +125,7 @@ class PerfettoWriter:
         self.speeds = [words.number(KEYS, name) for name in SPEEDS]
 
     def tracks(self) -> Iterator[bytes]:
-        """The process, its curve of live bytes, its threads, the lanes beside them."""
+        """Yield the packets that define the process, its live-bytes counter, threads and lanes."""
         labels = [
             string(8, text(f"{name}={value}")) for name, value in origin(self.profile).items()
         ]
@@ -145,9 +145,9 @@ class PerfettoWriter:
             yield packet(message(TRACK, track, message(4, *numbers, string(5, text(lane.name)))))
 
     def packets(self) -> tuple[list[bytes], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All distinct forms; and each packet's form, time, kind and event, in order of time.
+        """All distinct packets with gaps; and each packet's form, time, kind and event, by time.
 
-        A packet of the curve has a point of it instead of an event.
+        A packet of the counter has the index of a point instead of an event.
         """
         layout = self.layout
         firsts, form = alike(self.profile, layout, self.arrows, self.meets)
@@ -171,7 +171,7 @@ class PerfettoWriter:
     def filled(
         self, sheet: Sheet, times: np.ndarray, drawn: np.ndarray, chosen: np.ndarray
     ) -> bytearray:
-        """Fill times, rates and arrow ids into the forms of some packets."""
+        """Fill times, rates and arrow ids into the gaps of some packets."""
         sheet.fill(sheet.begins + HEAD, varints(times, self.width))
         (which,) = np.nonzero(drawn == CURVE)
         live = self.layout.live[chosen[which]]
@@ -179,23 +179,23 @@ class PerfettoWriter:
         (which,) = np.nonzero(drawn <= RATED)
         event, ends = chosen[which], sheet.ends[which]
         met = self.meets[event] > 0
-        sheet.fill(ends[met] - 8, raw(self.meeting[event[met]]))
+        sheet.fill(ends[met] - 8, little_endian_bytes(self.meeting[event[met]]))
         ends -= FLOW * met
         landed, rated = self.landed[event], drawn[which] == RATED
-        sheet.fill(ends[landed] - 8, raw(self.base + event[landed]))
+        sheet.fill(ends[landed] - 8, little_endian_bytes(self.base + event[landed]))
         ends -= FLOW * landed
         for speed in reversed(self.rates):
-            sheet.fill(ends[rated] - 8, raw(speed[event[rated]]))
+            sheet.fill(ends[rated] - 8, little_endian_bytes(speed[event[rated]]))
             ends -= SPEED * rated
         many = self.arrows[event]
         place = counts(many)
         leads = np.repeat((np.cumsum(self.arrows) - self.arrows)[event], many) + place
         ends = np.repeat(ends - FLOW * many, many) + FLOW * (place + 1)
-        sheet.fill(ends - 8, raw(self.base + self.launched[leads]))
+        sheet.fill(ends - 8, little_endian_bytes(self.base + self.launched[leads]))
         return sheet.text
 
     def begin(self, k: int) -> tuple[bytes, int]:
-        """The packet that opens a slice or is a point, and how it is drawn."""
+        """The packet that opens slice k, or is point k, and its kind of drawing."""
         event, words = self.profile.events[k], self.words
         record = self.profile.record_of(event)
         point = self.layout.sorts[k] == POINT
@@ -221,26 +221,26 @@ class PerfettoWriter:
         return self.timed(END, number(TRACK_OF, self.lanes[lane]))
 
     def counted(self) -> bytes:
-        """The packet of the curve of live bytes."""
+        """The packet of a point of the live-bytes counter."""
         blank = varint(0, self.live_width)
         return self.timed(COUNTER, number(TRACK_OF, self.base + 1), tag(COUNTED, VARINT) + blank)
 
     def timed(self, *fields: bytes) -> bytes:
-        """A packet with an event at a time that is still to be filled in; the event comes last."""
+        """A packet of an event with a gap for its time; the event's fields come last."""
         time = tag(TIMESTAMP, VARINT) + varint(0, self.width)
         event = message(TRACK_EVENT, *fields)
         return message(PACKET, time, number(SEQUENCE, 1), number(FLAGS, NEEDS), event, width=LENGTH)
 
     def said(self, key: str, value: Detail) -> bytes:
-        """Encode one annotation of an event, with interned strings."""
+        """An annotation of an event, with interned strings."""
         return self.annotation(self.words.number(KEYS, key), *self.value(value))
 
     def annotation(self, key: int, *value: bytes) -> bytes:
-        """A named value of an event."""
+        """An annotation with an encoded value."""
         return message(ANNOTATION, number(1, key), *value)
 
     def value(self, value: Detail) -> list[bytes]:
-        """A value as the field that has its type."""
+        """A value as the protobuf field of its type."""
         if isinstance(value, list):
             return [message(12, *self.value(each)) for each in value]
         if isinstance(value, str):

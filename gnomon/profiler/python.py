@@ -1,8 +1,8 @@
-"""A profile of capture by Python's profiler: the time that it spends in each of your functions.
+"""Measure the time of capture in each of your Python functions.
 
-Uses a tool number of its own in sys.monitoring, so that cProfile, coverage and debuggers go on
-beside it. Python 3.11 has one profiler at a time: where somebody else has it, nothing is recorded
-and a warning names the owner. Times of kernels are session.py's.
+It uses a tool number of its own in sys.monitoring, so that cProfile, coverage and debuggers work
+beside it. Python 3.11 has one profiler at a time: if another one is active, nothing is recorded and
+a warning names it. session.py measures kernels.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["FunctionRow", "profile_compile"]
 
 NAME = "gnomon"
 TOOLS = (3, 4, 1, 2, 0, 5)
-"""Numbers of sys.monitoring, those first that nobody is named for."""
+"""Tool numbers of sys.monitoring in order of preference, those without a fixed use first."""
 
 
 @dataclass
 class FunctionRow:
-    """A function of yours: calls, and seconds with and without functions of yours that it calls."""
+    """A function of the user's: calls, and seconds with and without the functions it calls."""
 
     file: str
     line: int
@@ -39,7 +39,7 @@ class FunctionRow:
 
 @dataclass
 class Open:
-    """A call that has not returned."""
+    """A call that has not returned yet."""
 
     row: FunctionRow
     start: float
@@ -48,14 +48,14 @@ class Open:
 
 @dataclass
 class Times:
-    """Sums over calls of one thread."""
+    """The times of one thread's calls by function."""
 
     rows: dict[CodeType, FunctionRow] = field(default_factory=dict)
     stack: list[Open] = field(default_factory=list)
     thread: int = field(default_factory=get_ident)
 
     def enter(self, code: CodeType) -> None:
-        """A function of the user's begins."""
+        """Note the begin of a call."""
         row = self.rows.get(code)
         if row is None:
             place = (code.co_filename, code.co_firstlineno, code.co_qualname)
@@ -63,7 +63,7 @@ class Times:
         self.stack.append(Open(row, perf_counter()))
 
     def leave(self) -> None:
-        """Record the end of the innermost call."""
+        """Note the end of the innermost call."""
         if self.stack:
             call = self.stack.pop()
             spent = perf_counter() - call.start
@@ -76,10 +76,10 @@ class Times:
 
 
 class profile_compile:
-    """Record, inside a `with`, how long this thread is in each function of the user's.
+    """Measure, inside a `with`, how long this thread spends in each of the user's functions.
 
-    Around the first call of a compiled function it says which of your functions take long to
-    capture: what Gnomon does for a function counts as that function's own.
+    Around the first call of a compiled function it shows which functions are slow to capture:
+    Gnomon's own work for a function counts as that function's.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class profile_compile:
 
     @property
     def rows(self) -> list[FunctionRow]:
-        """The functions, those first that took longest by themselves."""
+        """The functions, in decreasing order of their own time."""
         return sorted(self._times.rows.values(), key=lambda row: -row.own)
 
     def __enter__(self) -> profile_compile:
@@ -104,11 +104,11 @@ class profile_compile:
 
 
 def by_monitoring(times: Times) -> Callable[[], None]:
-    """Listen through sys.monitoring, under a number that is free; gives what ends it."""
+    """Start to listen through sys.monitoring; return the function that stops it."""
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined]
     free = [k for k in TOOLS if monitoring.get_tool(k) is None]
     if not free:
-        return refused(", ".join(monitoring.get_tool(k) for k in range(6)))
+        return warn_of_other_tool(", ".join(monitoring.get_tool(k) for k in range(6)))
     tool, events = free[0], monitoring.events
 
     def enter(code: CodeType, _: int) -> Any:
@@ -141,10 +141,10 @@ def by_monitoring(times: Times) -> Callable[[], None]:
 
 
 def by_profiler(times: Times) -> Callable[[], None]:
-    """Listen as this thread's one profiler, if there is none; gives what ends it."""
+    """Start to listen as this thread's profiler; return the function that stops it."""
     owner = sys.getprofile()
     if owner is not None:
-        return refused(getattr(owner, "__qualname__", type(owner).__qualname__))
+        return warn_of_other_tool(getattr(owner, "__qualname__", type(owner).__qualname__))
 
     def hear(frame: FrameType, event: str, _: object) -> None:
         if event in ("call", "return") and not is_ours(frame.f_code):
@@ -157,8 +157,8 @@ def by_profiler(times: Times) -> Callable[[], None]:
     return lambda: sys.setprofile(None)
 
 
-def refused(owner: str) -> Callable[[], None]:
-    """Warn which tool holds the profiler; the program continues unprofiled."""
+def warn_of_other_tool(owner: str) -> Callable[[], None]:
+    """Warn that another tool is active; return a function that does nothing."""
     warnings.warn(
         f"profile_compile: another profiling tool is active: {owner}. Nothing is recorded; end it "
         "first, or use Python 3.12, where both can run.",

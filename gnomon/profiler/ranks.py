@@ -1,6 +1,6 @@
-"""Profiles of all ranks as one, and for each rank how long it stood still for others.
+"""Merge the profiles of all ranks, and measure how long each rank waited for others.
 
-Clocks are put together in merge.py; here lanes, runs and buffers get numbers of their own.
+merge.py aligns the clocks; here threads, runs and buffers get distinct numbers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gnomon.profiler.model import Event, Profile
 __all__ = ["Standstill", "as_one", "standstill_table", "standstills"]
 
 APART = 1_000_000
-"""What numbers of one rank are apart from those of the next."""
+"""The distance between the numbers of one rank and of the next."""
 NUMBERED = ("run", "buffer")
-"""Numbers in the args of events."""
+"""Event arguments that are numbers to be shifted."""
 
 
 class Standstill(NamedTuple):
-    """A rank's collectives: how many, and nanoseconds in all.
+    """A rank's collectives: their number, and nanoseconds in all.
 
-    flying: from start to end. still: of it, what the rank waited; late: of that, what it waited for
-    ranks that came later; the rest is the transfer's own.
+    flying: from start to end. still: the part in which the rank waited. late: the part of that in
+    which it waited for ranks that came later; the rest is the transfer itself.
     """
 
     rank: int
@@ -36,7 +36,7 @@ class Standstill(NamedTuple):
     late: int = 0
 
     def and_one(self, event: Event, last: int) -> Standstill:
-        """Add a collective, which the last rank entered at time `last`."""
+        """Add a collective that the last rank entered at time `last`."""
         still = int(event.args.get("waited", 0))
         late = min(max(0, last - (event.end - still)), still)
         flying = self.flying + event.end - event.start
@@ -46,7 +46,7 @@ class Standstill(NamedTuple):
 
 
 def standstills(profiles: Sequence[Profile]) -> list[Standstill]:
-    """Waiting apart from transfer, by rank, of the collectives that all are seen to meet in."""
+    """The waiting times of each rank in the collectives that several ranks recorded."""
     ranks = merge(profiles)
     found = [Standstill(profile.rank) for profile in ranks]
     for parts in meetings(ranks):
@@ -67,7 +67,7 @@ def standstill_table(rows: Sequence[Standstill]) -> Table:
 
 
 def as_one(profiles: Sequence[Profile]) -> Profile:
-    """Merge the profiles of all ranks on rank 0's clock, with lanes per rank."""
+    """Merge the profiles of all ranks on rank 0's clock, with threads per rank."""
     ranks = merge(profiles)
     made = replace(ranks[0], events=[], threads={}, lost=sum(x.lost for x in ranks))
     for profile in ranks:
@@ -82,12 +82,12 @@ def as_one(profiles: Sequence[Profile]) -> Profile:
         made.threads |= {
             first + k: f"rank {profile.rank}: {name}" for k, name in profile.threads.items()
         }
-        made.events += [moved(event, first) for event in profile.events]
+        made.events += [shifted_event(event, first) for event in profile.events]
     made.events.sort(key=lambda event: event.start)
     return made
 
 
-def moved(event: Event, by: int) -> Event:
-    """An event with the numbers of its rank."""
+def shifted_event(event: Event, by: int) -> Event:
+    """An event with its thread, run and buffer numbers shifted."""
     args = {k: x + by if k in NUMBERED else x for k, x in event.args.items()}  # type: ignore[operator]
     return replace(event, thread=event.thread + by, args=args)

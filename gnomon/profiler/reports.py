@@ -1,7 +1,6 @@
-"""Reports of a profile as plain data: by line, by part of the model, by kernel, and its sums.
+"""Reports of a profile as plain data: by line, by module, by kernel, and totals.
 
-Functions of a Profile. How they look in a terminal is tables.py, in a browser page.py; how time is
-divided shares.py.
+tables.py and page.py display them; shares.py divides time among kernels and lines.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ __all__ = [
 ]
 
 RECOMPILED = "recompile: "
-"""The beginning of the name of a capture that was not the function's first."""
+"""The prefix in the name of a capture that was not the function's first."""
 
 
 class Cost(Struct):
-    """A cost; time in nanoseconds of the wall clock.
+    """The cost of a kernel, line or module; time is wall time in nanoseconds.
 
-    least: the time that the machine would need at its peak, each kernel by flops or by bytes,
-    whichever takes it longer. kernels: call sites.
+    least: the roofline time, in which the machine at its peak would do the flops or move the bytes,
+    whichever takes longer. kernels: the number of call sites.
     """
 
     time: float = 0.0
@@ -54,25 +53,25 @@ class Cost(Struct):
 
     @property
     def bytes_per_second(self) -> float:
-        """Bytes read and written in a second of its time."""
+        """The bytes read and written per second."""
         return 1e9 * self.nbytes / self.time if self.time else 0.0
 
     @property
     def flops_per_second(self) -> float:
-        """Operations on floats in a second of its time."""
+        """The floating-point operations per second."""
         return 1e9 * self.flops / self.time if self.time else 0.0
 
     @property
     def roofline(self) -> float:
-        """The part of the machine's limit that it reached.
+        """The fraction of the machine's limit that was reached.
 
-        What fits a cache counts against that cache. It is above 1 where a cache serves a part of
-        what does not fit it.
+        Data that fits a cache counts against that cache. It is above 1 if a cache serves a part of
+        data that does not fit it.
         """
         return self.least / self.time if self.time else 0.0
 
     def add(self, other: Cost, part: float) -> None:
-        """Take a part of what something else cost; calls and kernels as a whole."""
+        """Add a fraction of another cost; its calls and kernels count in full."""
         self.time += part * other.time
         self.calls += other.calls
         self.kernels += other.kernels
@@ -82,9 +81,9 @@ class Cost(Struct):
 
 
 class LineRow(Struct):
-    """A line of user code and what it cost.
+    """A line of user code and its cost.
 
-    phases: time by phase of the step. allocations: how many, and of how many bytes.
+    phases: time by phase of the step. allocations, allocated: the number and bytes of allocations.
     """
 
     file: str
@@ -98,7 +97,7 @@ class LineRow(Struct):
 
 
 class ModuleRow(Struct):
-    """A part of the model: what it cost by itself, and with all its parts."""
+    """A module's cost, by itself and with its submodules."""
 
     module: str
     own: Cost = field(default_factory=Cost)
@@ -106,9 +105,9 @@ class ModuleRow(Struct):
 
 
 class KernelRow(Struct):
-    """A call site and what it cost; a copy or a collective that no record tells of has its name.
+    """A call site and its cost, or a copy or collective without a record.
 
-    members: of a batch, its kernels. Only the batch is measured: they share its time by bytes.
+    members: the kernels of a batch. Only the batch is measured: its time is divided by bytes.
     """
 
     name: str
@@ -119,11 +118,11 @@ class KernelRow(Struct):
 
 
 class Totals(Struct):
-    """A profile in a few numbers; times in nanoseconds.
+    """Totals of a profile; times in nanoseconds.
 
-    named: how many events of kernels a user's line answers for. wall: from the first event's start
-    to the last one's end. stepping: of all steps, from start to end. busy: when anything was
-    computed, moved or sent.
+    wall: from the first event's start to the last one's end. busy: the time in which anything was
+    computed, moved or sent. stepping: the sum of all steps. named: the number of kernel events with
+    a user's line.
     """
 
     wall: int = 0
@@ -137,21 +136,21 @@ class Totals(Struct):
 
     @property
     def coverage(self) -> float:
-        """The part of kernel events that name a user's line."""
+        """The fraction of kernel events that have a user's line."""
         return self.named / self.events if self.events else 1.0
 
 
 def by_kernel(profile: Profile) -> list[KernelRow]:
     """The cost of each call site, the costliest first.
 
-    Time is wall time: a moment in which several events run is divided equally between them.
+    Time is wall time: a moment in which several events run is divided equally among them.
     """
     events = work_of(profile)
     calls = calls_of(events)
     rows: dict[int | str, KernelRow] = {}
     for event, share in zip(events, time_shares(events).tolist(), strict=True):
         key = event.name if event.record is None else event.record
-        row = rows.get(key) or rows.setdefault(key, begun(profile, event, calls))
+        row = rows.get(key) or rows.setdefault(key, new_kernel_row(profile, event, calls))
         row.cost.time += share
         if event.record is None:
             row.cost.calls += 1
@@ -162,7 +161,7 @@ def by_kernel(profile: Profile) -> list[KernelRow]:
 
 
 def members_of(profile: Profile, row: KernelRow) -> Iterator[KernelRow]:
-    """The kernels of a batch with their parts of its time."""
+    """Yield the kernels of a batch with their shares of its time."""
     record = profile.records.get(row.record) if row.record is not None else None
     if record is not None and record.members:
         for member, part in zip(record.members, member_shares(record), strict=True):
@@ -171,8 +170,8 @@ def members_of(profile: Profile, row: KernelRow) -> Iterator[KernelRow]:
             yield KernelRow(member.name, member.id, member.lines, cost)
 
 
-def begun(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
-    """The row of an event's call site: everything but its time."""
+def new_kernel_row(profile: Profile, event: Event, calls: dict[int, int]) -> KernelRow:
+    """A row for an event's call site, with everything but its time."""
     record = profile.record_of(event)
     if record is None:
         cost = Cost(calls=calls[event.record] if event.record is not None else 0)
@@ -188,15 +187,15 @@ def cost_of(record: Record, calls: int, machine: MachineLimits) -> Cost:
 
 
 def least_time(record: Record, machine: MachineLimits) -> float:
-    """Nanoseconds of a call on a machine that reaches its peak."""
+    """The nanoseconds that a call takes on a machine at its peak."""
     computing = record.flops / machine.flops if machine.flops else 0.0
     bandwidth = machine.bandwidth_of(record.nbytes)
     moving = record.nbytes / bandwidth if bandwidth else 0.0
     return 1e9 * max(computing, moving)
 
 
-def shared(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
-    """Every line of every kernel, and the part of the kernel that is its."""
+def line_parts(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
+    """Yield each kernel, each of its lines, and the line's fraction of the kernel."""
     for row in by_kernel(profile):
         record = profile.records.get(row.record) if row.record is not None else None
         if record is not None:
@@ -210,17 +209,17 @@ def shared(profile: Profile) -> Iterator[tuple[KernelRow, Line, float]]:
 def by_source_line(profile: Profile) -> list[LineRow]:
     """The cost of each line of user code, the costliest first.
 
-    A kernel that serves several lines is divided between them by the flops of its operations (see
-    shares.line_shares), its bytes and flops likewise; each of them counts its calls. The times of
-    all lines add up to the time in which anything ran.
+    A kernel of several lines is divided among them by the flops of their operations
+    (shares.line_shares), and so are its bytes and flops; each line counts all its calls. The times
+    of all lines add up to the time in which anything ran.
     """
     rows: dict[tuple[str, int], LineRow] = {}
     counted: set[tuple[int, str, int]] = set()
-    for kernel, line, part in shared(profile):
+    for kernel, line, part in line_parts(profile):
         row = row_of(rows, line)
         seen = (id(kernel), line.file, line.line) in counted
         counted.add((id(kernel), line.file, line.line))
-        row.cost.add(once(kernel.cost, seen), part)
+        row.cost.add(without_counts(kernel.cost, seen), part)
         row.phases[line.phase] = row.phases.get(line.phase, 0.0) + part * kernel.cost.time
         if line.module and line.module not in row.modules:
             row.modules.append(line.module)
@@ -229,13 +228,13 @@ def by_source_line(profile: Profile) -> list[LineRow]:
 
 
 def row_of(rows: dict[tuple[str, int], LineRow], line: Line) -> LineRow:
-    """A line's row, made when it is first seen."""
+    """A line's row, which is added if it is new."""
     key = (line.file, line.line)
     return rows.get(key) or rows.setdefault(key, LineRow(*key, line.function))
 
 
-def once(cost: Cost, counted: bool) -> Cost:
-    """A cost without calls and kernels, if they are counted already."""
+def without_counts(cost: Cost, counted: bool) -> Cost:
+    """A cost, without calls and kernels if they are counted already."""
     return Cost(cost.time, 0, 0, cost.nbytes, cost.flops, cost.least) if counted else cost
 
 
@@ -249,25 +248,26 @@ def count_allocations(profile: Profile, rows: dict[tuple[str, int], LineRow]) ->
 
 
 def by_module(profile: Profile) -> list[ModuleRow]:
-    """The cost of each part of the model, by itself and with its parts, in order of their names.
+    """The cost of each module, by itself and with its submodules, in order of their names.
 
-    The row without a name is the whole: what belongs to no part, the optimizer for one, is its own.
+    The row without a name is the whole; its own cost is that of code outside all modules, such as
+    the optimizer.
     """
     rows: dict[str, ModuleRow] = {"": ModuleRow("")}
     counted: defaultdict[str, set[int]] = defaultdict(set)
-    for kernel, line, part in shared(profile):
+    for kernel, line, part in line_parts(profile):
         for path in paths_to(line.module):
             row = rows.setdefault(path, ModuleRow(path))
-            cost = once(kernel.cost, id(kernel) in counted[path])
+            cost = without_counts(kernel.cost, id(kernel) in counted[path])
             counted[path].add(id(kernel))
             row.whole.add(cost, part)
             if path == line.module:
                 row.own.add(cost, part)
-    return sorted(rows.values(), key=lambda row: ordered(row.module))
+    return sorted(rows.values(), key=lambda row: module_sort_key(row.module))
 
 
 def paths_to(module: str) -> list[str]:
-    """A module's path and those above it.
+    """The path of a module and of all its parents, beginning with "".
 
     >>> paths_to("layers.0.mlp")
     ['', 'layers', 'layers.0', 'layers.0.mlp']
@@ -276,13 +276,13 @@ def paths_to(module: str) -> list[str]:
     return ["", *(".".join(names[: n + 1]) for n in range(len(names)))]
 
 
-def ordered(module: str) -> list[tuple[int, str]]:
-    """A key by which layer 2 comes before layer 10."""
+def module_sort_key(module: str) -> list[tuple[int, str]]:
+    """A sort key of module paths that puts layer 2 before layer 10."""
     return [(int(x), "") if x.isdecimal() else (-1, x) for x in module.split(".")]
 
 
 def totals(profile: Profile) -> Totals:
-    """A profile in a few numbers."""
+    """The totals of a profile."""
     events = work_of(profile)
     kernels = [event for event in events if event.kind == "kernel"]
     steps = [event for event in profile.events if event.kind == "step"]
@@ -300,6 +300,6 @@ def totals(profile: Profile) -> Totals:
 
 
 def why_recompiled(profile: Profile) -> list[str]:
-    """The reason of each recompilation: one text per further capture of a function."""
+    """The reason of each recompilation, one text per further capture of a function."""
     names = (event.name for event in profile.events if event.kind == "compile")
     return [name.removeprefix(RECOMPILED) for name in names if name.startswith(RECOMPILED)]

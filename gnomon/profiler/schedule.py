@@ -1,6 +1,6 @@
-"""The schedule of a profiler: steps of a loop to record, and what to do with them: PyTorch's names.
+"""The schedule of a profiler, with PyTorch's names: which steps to record, and when to save.
 
-Recording itself is session.py.
+session.py records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ProfilerAction(Enum):
 
 
 class ProfilerActivity(Enum):
-    """The activity to record: here always the processor, since everything runs on it."""
+    """The activity to record; only the CPU is supported."""
 
     CPU = 0
     CUDA = 1
@@ -53,7 +53,7 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Schedule:
-    """After skip_first steps: wait, warm up, record, and so on; repeat times, or for ever if 0.
+    """Make a schedule: skip, then repeat waiting, warming up and recording; repeat 0 is endless.
 
     >>> chosen = schedule(wait=1, warmup=1, active=2, repeat=1)
     >>> [chosen(step).name for step in range(5)]
@@ -86,7 +86,7 @@ def tensorboard_trace_handler(
     use_gzip: bool = False,
     use_python_export: bool = False,
 ) -> Callable[[profile], None]:
-    """An on_trace_ready that writes a Chrome trace into a folder, under a name of its own.
+    """Make an `on_trace_ready` that writes each Chrome trace to a new file in a folder.
 
     use_python_export: accepted; the trace is written in Python in any case.
     """

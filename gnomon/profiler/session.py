@@ -1,6 +1,6 @@
-"""gn.profiler.profile: records a stretch of a program, or some steps of a loop, as PyTorch's does.
+"""gn.profiler.profile, which records a part of a program or some steps of a loop, as PyTorch's.
 
-What is recorded is in `data`, a Profile (model.py); reports and exports are functions of it.
+The recording is in `data`, a Profile (model.py); reports and exports are functions of it.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ IGNORED = frozenset(
     {"record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"}
     | {"experimental_config", "acc_events", "use_cuda", "execution_trace_observer"}
 )
-"""Options of PyTorch's that ask for what is always there, or for what nothing here needs."""
+"""PyTorch's options that are accepted without effect, since they are always on or not needed."""
 Row = TypeVar("Row")
 RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 class Rows(list[Row]):
-    """Rows of a report: a list that prints as a table."""
+    """The rows of a report, a list that prints as a table."""
 
     def __init__(self, rows: list[Row], drawn: Callable[[int], Table]) -> None:
         super().__init__(rows)
         self._drawn = drawn
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """The rows as text; the order is always that of time."""
+        """The rows as text, always ordered by time."""
         console = Console(file=StringIO(), width=160)
         console.print(self._drawn(row_limit))
         return console.file.getvalue()  # type: ignore[attr-defined]
@@ -58,10 +58,10 @@ class Rows(list[Row]):
 
 
 class profile:
-    """Record what runs inside a `with`: every kernel on every thread, memory, compilation.
+    """Record every kernel, memory and compilation inside a `with`.
 
-    With a schedule, call step() after each step. on_trace_ready is called with this object whenever
-    a stretch is complete, and can read `data` or export it.
+    With a schedule, call step() after each step. on_trace_ready is called with this object when a
+    recording is complete, and can read `data` or export it.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class profile:
     # when
 
     def start(self) -> None:
-        """Begin, as the schedule says."""
+        """Start the profiler; it records at once unless the schedule waits."""
         self.step_num = 0
         if self._action() in RECORDS:
             self._begin()
@@ -108,7 +108,7 @@ class profile:
             self._finish()
 
     def step(self) -> None:
-        """Say that a step is over and the next one begins."""
+        """Mark the end of a step and the begin of the next."""
         before = self._action()
         if self._collector is not None:
             self._note_step()
@@ -122,17 +122,17 @@ class profile:
             self._begin()
 
     def _action(self) -> ProfilerAction:
-        """The action during the present step."""
+        """The scheduled action of the current step."""
         return ProfilerAction.RECORD if self.schedule is None else self.schedule(self.step_num)
 
     def _begin(self) -> None:
-        """Listen from now on."""
+        """Start recording."""
         self._collector = Collector()
         self._collector.start()
         self._mark = monotonic_ns()
 
     def _note_step(self) -> None:
-        """A step's span, from the last mark to now."""
+        """Record a step's span, from the last mark to now."""
         now = monotonic_ns()
         name = f"ProfilerStep#{self.step_num}"
         if self.schedule is not None or self.step_num:
@@ -140,7 +140,7 @@ class profile:
         self._mark = now
 
     def _finish(self) -> None:
-        """Listen no more, and hand over what there is."""
+        """Stop recording and call on_trace_ready."""
         self._collector.stop()
         self._made, self._data, self._collector = self._collector, None, None
         if self.on_trace_ready is not None:
@@ -150,7 +150,7 @@ class profile:
 
     @property
     def data(self) -> Profile:
-        """The last recording, as a Profile."""
+        """The last recording; ArgumentError if there is none."""
         if self._made is None:
             raise ArgumentError(
                 "profile: nothing is recorded yet. Ask after the `with`, or in on_trace_ready."
@@ -161,16 +161,16 @@ class profile:
 
     @property
     def began(self) -> int:
-        """The time of this process at which the last recording began, in nanoseconds."""
+        """The time at which the last recording began, in nanoseconds of this process's clock."""
         assert self._made is not None, "profile: nothing is recorded yet."
         return self._made.began
 
     def events(self) -> list[Event]:
-        """Everything that happened, in order of its start."""
+        """All recorded events, in order of their start."""
         return self.data.events
 
     def key_averages(self, *_: object, **options: object) -> Rows[reports.KernelRow]:
-        """The cost of each call site, under the name that PyTorch has for it."""
+        """The cost of each call site, under PyTorch's name for it."""
         return self.by_kernel()
 
     def by_source_line(self) -> Rows[reports.LineRow]:
@@ -178,7 +178,7 @@ class profile:
         return Rows(reports.by_source_line(self.data), partial(line_table, self.data))
 
     def by_module(self) -> Rows[reports.ModuleRow]:
-        """The cost of each part of the model, in the model's order; prints as a table."""
+        """The cost of each module, in the model's order; prints as a table."""
         return Rows(reports.by_module(self.data), partial(module_table, self.data))
 
     def by_kernel(self) -> Rows[reports.KernelRow]:
@@ -186,37 +186,37 @@ class profile:
         return Rows(reports.by_kernel(self.data), partial(kernel_table, self.data))
 
     def why_recompiled(self) -> list[str]:
-        """The reason of each recompilation: one text per further capture of a function."""
+        """The reason of each recompilation, one text per further capture of a function."""
         return reports.why_recompiled(self.data)
 
     def memory_timeline(self) -> Memory:
-        """Bytes alive over time, and by line what was alive when they were most."""
+        """The live bytes over time, and the buffers alive at the peak."""
         return memory_timeline(self.data)
 
     def export_chrome_trace(self, path: str | os.PathLike) -> None:
-        """Write a trace that chrome://tracing and Perfetto open."""
+        """Write a trace for chrome://tracing and Perfetto."""
         write_chrome(self.data, Path(path))
 
     def export_perfetto(self, path: str | os.PathLike) -> None:
-        """Write a trace in Perfetto's own format, with the line of each slice."""
+        """Write a trace in Perfetto's format, with the source line of each slice."""
         write_perfetto(self.data, Path(path))
 
     def export_page(self, path: str | os.PathLike, title: str = "profile") -> None:
-        """Write a page for a browser: lines, graph, code, timeline, memory, in one file."""
+        """Write an HTML page with lines, graph, code, timeline and memory in one file."""
         write_page(self.data, Path(path), title)
 
     def _repr_html_(self) -> str:
-        """The page, where a notebook shows what a cell gives."""
+        """The page as a notebook shows it."""
         text = html.escape(page(self.data))
         return f'<iframe srcdoc="{text}" width="100%" height="860" style="border:0"></iframe>'
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the profile itself, to be read or compared later."""
+        """Write the profile to a file, to be read or compared later."""
         write_profile(self.data, Path(path))
 
 
 class record_function:
-    """Give a stretch of a program a name in profiles: in a `with`, or on a function.
+    """Name a part of a program in profiles, in a `with` or as a decorator.
 
     >>> with record_function("prepare"):
     ...     pass
@@ -236,7 +236,7 @@ class record_function:
             events.announce("span", name=self.name, start=start, end=monotonic_ns())
 
     def __call__(self, function: Callable) -> Callable:
-        """The function, each call of which is such a stretch."""
+        """Wrap a function so that each of its calls is recorded."""
 
         @wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Shares of time: among kernels that run at once, then among the lines of a kernel.
+"""Divide time among kernels that run at once, and a kernel's time among its lines.
 
-Both rules divide without rest: what reports add up is the time that somebody waited.
+Both rules divide all of it: the times of a report add up to the time that passed.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from gnomon.profiler.model import Event, Line, Profile, Record
 __all__ = ["NOWHERE", "WORK", "calls_of", "line_shares", "member_shares", "time_shares", "work_of"]
 
 WORK = frozenset({"kernel", "comm", "copy"})
-"""Kinds of events that are somebody's work; the others hold such events or only happen."""
+"""Kinds of events that are charged with time; others contain such events or take none."""
 NOWHERE = Line("", 0)
-"""Stands for the line of what names none."""
+"""The line of an event that has none."""
 
 
 def work_of(profile: Profile) -> list[Event]:
-    """The events of a profile that are work."""
+    """The kernel, communication and copy events of a profile."""
     return [event for event in profile.events if event.kind in WORK]
 
 
 def time_shares(events: Sequence[Event]) -> np.ndarray:
-    """The nanoseconds of wall time that each event answers for.
+    """The nanoseconds of wall time that each event is charged with.
 
-    Every moment is divided equally between the events that run in it, on whatever thread. A kernel
-    on all threads has its time once, a kernel for which the other threads wait has all of it, and
-    the sum is the time in which anything ran.
+    Each moment is divided equally among the events that run in it on any thread. A kernel on all
+    threads is charged once, a kernel for which the other threads wait is charged in full, and the
+    sum is the time in which anything ran.
     """
     if not events:
         return np.zeros(0)
@@ -45,11 +45,11 @@ def time_shares(events: Sequence[Event]) -> np.ndarray:
 
 
 def line_shares(record: Record) -> dict[Line, float]:
-    """The part of a kernel that each line answers for; the parts add up to 1.
+    """The fraction of a kernel that each line is charged with; the fractions add up to 1.
 
-    Operations share by their flops, or equally where none has any; an operation that several lines
-    asked for is theirs in equal parts. A kernel of unknown operations is its lines' in equal parts.
-    A batch is first divided between its members.
+    Operations share by flops, or equally if none has any; an operation of several lines is divided
+    equally among them. A kernel without known operations is divided equally among its lines, a
+    batch first among its members.
     """
     if record.members:
         parts: defaultdict[Line, float] = defaultdict(float)
@@ -71,9 +71,9 @@ def line_shares(record: Record) -> dict[Line, float]:
 
 
 def member_shares(record: Record) -> list[float]:
-    """The part of a batch that each member answers for: that of its bytes.
+    """The fraction of a batch that each member is charged with, by its bytes.
 
-    Threads share a batch out by bytes too; nobody measures its members one by one.
+    Threads divide a batch by bytes too; its members are not measured one by one.
     """
     sizes = [member.nbytes for member in record.members]
     total = sum(sizes)
@@ -81,7 +81,7 @@ def member_shares(record: Record) -> list[float]:
 
 
 def calls_of(events: Sequence[Event]) -> Counter[int]:
-    """The number of calls of each record: threads that share a call count once in each run."""
+    """The number of calls of each record; threads that share a call count once."""
     seen = Counter((e.record, e.args.get("run"), e.thread) for e in events if e.record is not None)
     most: dict[tuple[int, object], int] = {}
     for (record, run, _), count in seen.items():

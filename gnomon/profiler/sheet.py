@@ -1,7 +1,7 @@
-"""Bulk writing: pieces of text joined as they are, then their holes filled all at once.
+"""Fast writing of traces: join pieces of text, then fill all their gaps at once.
 
-A trace is mostly the same few hundred events at other times. Each such event is written once, with
-a hole of fixed width where its time goes, and repeated; numpy writes the times of all.
+A trace is mostly a few hundred distinct events at different times. Each is formatted once, with
+gaps of fixed width for its times, and copied; NumPy writes the times into all copies.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import numpy as np
 __all__ = ["Sheet", "counts", "decimals", "varints", "widest"]
 
 AT_ONCE = 8192
-"""Pieces that are filled together: few enough to stay near the processor."""
+"""The number of pieces in a sheet, few enough to stay in the cache."""
 
 POWERS = np.array([1000, 100, 10, 1])
 
 
 def quads(characters: np.ndarray) -> np.ndarray:
-    """Rows of four characters, each as one number that is copied as it is."""
+    """Rows of four characters, each as one 32-bit number."""
     return characters.astype(np.uint8).view(np.uint32)[:, 0]
 
 
 FOUR = np.arange(10_000)[:, None] // POWERS % 10 + ord("0")
 AFTER, DECIMALS = quads(FOUR), quads(np.where(POWERS == 1000, ord("."), FOUR))
-"""The numbers below 10000 behind other digits; thousandths behind the point."""
+"""The digits of numbers below 10000 after other digits, and of thousandths after the point."""
 BEFORE = quads(np.where(np.arange(10_000)[:, None] < POWERS, ord(" "), FOUR))
 LAST = np.concatenate((quads(np.frombuffer(b"   0", np.uint8)[None]), BEFORE[1:]))
-"""Numbers before which there is nothing: nothing for 0, where more digits follow, or a digit."""
+"""The digits of the last four places of a number, padded with spaces."""
 
 
 class Sheet:
-    """Pieces in a row, each with where it begins and ends."""
+    """Joined pieces of text with their begins and ends."""
 
     def __init__(self, pieces: Sequence[bytes]) -> None:
         self.text = bytearray().join(pieces)
@@ -44,13 +44,13 @@ class Sheet:
     def each(
         forms: Sequence[bytes], chosen: np.ndarray, *columns: np.ndarray
     ) -> Iterator[tuple[Sheet, Sequence[np.ndarray]]]:
-        """Sheets of pieces of the chosen forms, with what columns hold for them."""
+        """Yield sheets of the chosen pieces, with the matching parts of the columns."""
         for first in range(0, len(chosen), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             yield Sheet([forms[k] for k in chosen[part].tolist()]), [x[part] for x in columns]
 
     def fill(self, places: np.ndarray, glyphs: np.ndarray) -> None:
-        """Write a row of glyphs at each place."""
+        """Write a row of characters at each place."""
         width = glyphs.shape[1]
         if len(places):
             # a row is one thing to copy, and one may begin at every byte
@@ -70,18 +70,18 @@ def decimals(values: np.ndarray, width: int, point: bool = False) -> np.ndarray:
     cells = np.empty((len(values), -(-width // 4) + 1), np.uint32)
     last, alone = cells.shape[1] - 1, LAST
     if point:
-        values, rest = parted(values, 1000)
+        values, rest = quotient_and_rest(values, 1000)
         cells[:, last] = DECIMALS.take(rest)
         last -= 1
     for place in range(last, -1, -1):
-        values, rest = parted(values, 10_000)
+        values, rest = quotient_and_rest(values, 10_000)
         cells[:, place] = np.where(values > 0, AFTER.take(rest), alone.take(rest))
         alone = BEFORE
     return np.ascontiguousarray(cells.view(np.uint8)[:, -width:])
 
 
-def parted(values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The quotient and the rest of a size; np.divmod takes several times as long."""
+def quotient_and_rest(values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The quotient and remainder by a size; np.divmod takes several times as long."""
     whole = values // size
     return whole, values - size * whole
 
@@ -104,7 +104,7 @@ def varints(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def counts(many: np.ndarray) -> np.ndarray:
-    """0, 1, ... as often as each number says.
+    """Concatenate 0, 1, ..., n - 1 for each n.
 
     >>> counts(np.array([2, 0, 3])).tolist()
     [0, 1, 0, 1, 2]

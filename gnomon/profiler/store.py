@@ -1,4 +1,4 @@
-"""A profile as a file: JSON with a version, so that it can be compared with a later one."""
+"""Profiles as JSON files with a version."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gnomon.runtime.files import NOT_JSON, publish, read
 __all__ = ["PROFILE", "read_profile", "write_profile"]
 
 PROFILE = "profile.json"
-"""A profile's name in its folder."""
+"""The name of a profile's file in a folder."""
 
 
 class Head(msgspec.Struct):
-    """The head of a file, read before the rest."""
+    """The version in a profile's file, read before the rest."""
 
     version: int = 0
 

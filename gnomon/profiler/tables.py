@@ -1,4 +1,4 @@
-"""Reports as tables for a terminal. What they hold is reports.py, memory.py and compare.py."""
+"""Reports as tables for a terminal, from reports.py, memory.py and compare.py."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ __all__ = [
 ]
 
 MOST_MEMBERS = 3
-"""Kernels of a batch that are listed."""
+"""The number of listed kernels of a batch."""
 COSTS = ("time", "of all", "calls", "GB/s", "GFLOP/s", "roofline")
 
 
 def line_table(profile: Profile, most: int = 10) -> Table:
-    """The costliest lines: time of a step, work, and the line itself."""
+    """A table of the costliest lines: time per step, work, and the line."""
     rows, all_ = by_source_line(profile), totals(profile)
     made = table("kernels", *COSTS, "new memory", "line of yours")
     for row in rows[:most]:
@@ -52,7 +52,7 @@ def line_table(profile: Profile, most: int = 10) -> Table:
 
 
 def line_text(profile: Profile, row: LineRow) -> Text:
-    """A line's place and its text."""
+    """The table cell of a line: its place and its text."""
     if not row.file:
         return Text("(no line)", style="dim")
     text = source_line(profile, row.file, row.line)
@@ -61,7 +61,7 @@ def line_text(profile: Profile, row: LineRow) -> Text:
 
 
 def module_table(profile: Profile, most: int = 40) -> Table:
-    """Parts of the model in order, each with its parts; the costliest if there are more."""
+    """A table of the costliest modules, indented, in the model's order."""
     rows, all_ = by_module(profile), totals(profile)
     kept = {row.module for row in sorted(rows, key=lambda row: -row.whole.time)[:most]}
     made = table("own time", *COSTS, "part of the model")
@@ -73,14 +73,14 @@ def module_table(profile: Profile, most: int = 40) -> Table:
 
 
 def module_text(row: ModuleRow) -> Text:
-    """The last name of a part, under the parts around it."""
+    """A module's name, indented by its depth."""
     if not row.module:
         return Text("all", style="bold")
     return Text("  " * (row.module.count(".") + 1) + row.module.rpartition(".")[2])
 
 
 def kernel_table(profile: Profile, most: int = 10) -> Table:
-    """The costliest call sites, each with its first line; below a batch its largest members."""
+    """A table of the costliest call sites, with the largest members of each batch."""
     all_ = totals(profile)
     made = table("kernel", *COSTS, "line of yours")
     made.columns[0].justify = "left"
@@ -95,20 +95,20 @@ def kernel_table(profile: Profile, most: int = 10) -> Table:
 
 
 def first_line(row: KernelRow) -> Text:
-    """The line that a call site names first, and how many more there are."""
+    """The table cell of a call site: its first line, and how many more there are."""
     lines = [line for line in row.lines if line.file]
     return place_text(lines[0], len(lines) - 1) if lines else Text("(no line)", style="dim")
 
 
 def place_text(line: Line, more: int = 0) -> Text:
-    """A line of user code with the part of the model."""
+    """The table cell of a line: its place and its module."""
     text = Text(f"{short_path(line.file)}:{line.line}", style="bold")
     text.append(f" in {line.module}" if line.module else "", style="not bold")
     return text.append(f" and {more} more" if more else "", style="not bold dim")
 
 
 def memory_table(memory: Memory, most: int = 10) -> Table:
-    """The largest buffers that were alive when memory was at its peak."""
+    """A table of the largest buffers that were alive at the peak."""
     made = table("bytes", "of peak", "buffer", "line of yours")
     made.columns[2].justify = "left"
     for each in memory.buffers[:most]:
@@ -118,7 +118,7 @@ def memory_table(memory: Memory, most: int = 10) -> Table:
 
 
 def summary(profile: Profile) -> str:
-    """A profile in a line."""
+    """A profile's totals in one line of text."""
     all_ = totals(profile)
     lost = f"; {all_.lost} events lost" if all_.lost else ""
     steps = f"{all_.steps} step{'s' if all_.steps != 1 else ''}"
@@ -131,7 +131,7 @@ def summary(profile: Profile) -> str:
 
 
 def table(*columns: str) -> Table:
-    """Columns of numbers; the last one is words."""
+    """Make a table of right-aligned columns, the last one left-aligned."""
     made = Table(box=None, pad_edge=False)
     for column in columns[:-1]:
         made.add_column(column, justify="right", no_wrap=True, min_width=max(8, len(column)))
@@ -140,7 +140,7 @@ def table(*columns: str) -> Table:
 
 
 def costs(cost: Cost, busy: float, steps: int) -> Iterable[str]:
-    """A cost as the columns COSTS, those of one step."""
+    """A cost per step as the cells of the columns COSTS."""
     steps = max(1, steps)
     calls = cost.calls / steps
     return (
@@ -154,13 +154,13 @@ def costs(cost: Cost, busy: float, steps: int) -> Iterable[str]:
 
 
 def source_line(profile: Profile, file: str, line: int) -> str:
-    """The text of a line, if the profile holds its file."""
+    """The text of a line if the profile has its file, else ""."""
     lines: Sequence[str] = profile.sources.get(file, "").splitlines()
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
 def short_path(file: str) -> str:
-    """A file from the present folder, or by its last folder and name.
+    """A file's path from the current folder, or its last folder and name if it is outside.
 
     >>> short_path("/home/somebody/project/models/llama.py")
     'models/llama.py'
@@ -172,7 +172,7 @@ def short_path(file: str) -> str:
 
 
 def time_text(nanoseconds: float) -> str:
-    """A length of time in the unit that fits.
+    """A duration in a suitable unit.
 
     >>> time_text(950), time_text(4_200_000), time_text(2.5e9)
     ('0.95 µs', '4.20 ms', '2.50 s')
@@ -184,6 +184,6 @@ def time_text(nanoseconds: float) -> str:
 
 
 def wide_console(width: int) -> Console:
-    """The terminal, or lines of a fixed width in a file."""
+    """A console for the terminal, or one of fixed width if the output is a file."""
     terminal = Console(highlight=False)
     return terminal if terminal.is_terminal else Console(highlight=False, width=width)

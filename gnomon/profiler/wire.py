@@ -1,7 +1,6 @@
-"""Protobuf's wire format, as far as a trace needs it: fields of a message, each as bytes.
+"""Encode protobuf messages: each function gives the bytes of a field.
 
-A message is the concatenation of its fields, so nothing is built before it is written. What the
-numbers of fields mean is the business of who writes them.
+A message is the concatenation of its fields, so nothing is built before it is written.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ VARINT, FIXED, DELIMITED = 0, 1, 2
 
 
 def varint(value: int, width: int = 1) -> bytes:
-    """A whole number, seven bits a byte, in at least so many bytes; a negative one as 64 bits.
+    """Encode an integer as a varint of at least `width` bytes, a negative one as 64 bits.
 
     >>> varint(300).hex(), varint(1, 3).hex()
     ('ac02', '818000')
@@ -27,31 +26,31 @@ def varint(value: int, width: int = 1) -> bytes:
 
 
 def tag(field: int, kind: int) -> bytes:
-    """The tag before a field's value."""
+    """Encode the tag of a field."""
     return varint(field << 3 | kind)
 
 
 def number(field: int, value: int) -> bytes:
-    """A whole number, a truth value or an enum."""
+    """Encode a field with an integer, bool or enum."""
     return tag(field, VARINT) + varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """A float of 64 bits."""
+    """Encode a field with a 64-bit float."""
     return tag(field, FIXED) + pack("<d", value)
 
 
 def fixed(field: int, value: int) -> bytes:
-    """A whole number that always takes 64 bits."""
+    """Encode a field with an integer as fixed 64 bits."""
     return tag(field, FIXED) + pack("<Q", value)
 
 
 def message(field: int, *fields: bytes, width: int = 1) -> bytes:
-    """A message in a message; its length takes at least so many bytes."""
+    """Encode a nested message, whose length takes at least `width` bytes."""
     body = b"".join(fields)
     return tag(field, DELIMITED) + varint(len(body), width) + body
 
 
 def string(field: int, value: str) -> bytes:
-    """Words."""
+    """Encode a field with a string."""
     return message(field, value.encode())

@@ -344,15 +344,12 @@ class DeviceBuffer:
         clock: Any = monotonic_ns,
     ) -> None:
         # names of this module may be gone when the interpreter ends: these are its own
-        if getattr(self, "_size", 0):
+        size = getattr(self, "_size", 0)
+        if size:
             if heard():
                 announce("free", address=self.address, at=clock())
-            self.give_back()
-
-    def give_back(self) -> None:
-        """Free the block, at most once: an interrupted call may be repeated."""
-        size, self._size = self._size, 0
-        self.memory.give(self.address, size)
+            self._size = 0
+            self.memory.give(self.address, size)
 
 
 class GeneratorWords(DeviceBuffer):
@@ -368,7 +365,7 @@ def is_placed(value: DeviceBuffer, rank: int) -> bool:
 
 
 class Loan:
-    """A buffer's memory lent for writing; the lender's claim ends when this object dies."""
+    """A buffer's memory, lent to someone who may write it; the loan ends when this object dies."""
 
     __slots__ = ("__array_interface__", "_buffer")
 

@@ -71,7 +71,7 @@ def joined_rows(parts: Sequence[tuple[ProgramRows, Sequence[Spot]]]) -> ProgramR
 
 
 def tables_of(rows: Sequence[ProgramRows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The native tables of concatenated programs: steps, bindings of slots, bounds."""
+    """The concatenated steps of programs; each slot's place in its program, and its binding."""
     steps = np.concatenate([x.steps for x in rows])
     lengths = np.array([len(x.steps) for x in rows])
     slots = np.array([len(x.bound) for x in rows])

@@ -16,7 +16,7 @@ Decoded = TypeVar("Decoded")
 
 
 def read_text(path: Path) -> bytes:
-    """The text of a file, which has to be UTF-8 of limited size."""
+    """The bytes of a text file of limited size; CheckpointError if it cannot be read."""
     try:
         return read(path, LARGEST_TEXT)
     except OSError as wrong:

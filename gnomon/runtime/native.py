@@ -253,7 +253,7 @@ def call_recorded(e: Emitter, entry: str, records: str, k: str, arguments: str) 
 
 
 def note(e: Emitter, records: str, fields: tuple[str, str, str]) -> None:
-    """Append a record; one beyond the capacity is only counted."""
+    """Emit the append of a record; one beyond the capacity is only counted."""
     count = e.load(records, "i64", 8)
     e.store(e.add(count, 1), records, "i64", 8)
 
@@ -294,7 +294,7 @@ def slot_value(e: Emitter, own: str, bindings: str, at: str) -> str:
 
 
 def fill_slots(e: Emitter, own: str, first: str, end: str) -> None:
-    """Fill the slots between two byte offsets."""
+    """Emit a call that fills the slots between two byte offsets."""
     e.call("void", "bind", ("ptr", "%job"), ("ptr", own), ("i64", first), ("i64", end))
 
 

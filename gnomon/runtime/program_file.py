@@ -113,7 +113,7 @@ class Words:
         return [(self.number(0, first - 1), self.number(0, second - 1)) for _ in range(count)]
 
     def text(self) -> str:
-        """Read a name: the number of its bytes, then these."""
+        """Read a name: the number of its bytes, then the bytes."""
         count = self.number(0, 1 << 20)
         return self.row(-(-count // 8)).tobytes()[:count].decode()
 

@@ -134,7 +134,7 @@ def compile_text(text: str, triple: str, cpu: str, features: str, level: int, pa
 
 
 def answer(request: tuple[str, str, str, str, int, int]) -> tuple[bytes, str]:
-    """The object code of a request, or LLVM's error message."""
+    """The object code of a request and no message, or no code and LLVM's error message."""
     try:
         return compile_text(*request), ""
     except RuntimeError as cause:

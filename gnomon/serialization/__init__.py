@@ -1,4 +1,4 @@
-"""gn.save and gn.load: files of tensors and plain values, ours and PyTorch's."""
+"""gn.save and gn.load: files of tensors and plain values, in PyTorch's formats."""
 
 from gnomon.serialization.files import load, save
 from gnomon.serialization.pickled import (

@@ -1,9 +1,8 @@
 """gn.save and gn.load: files of tensors and plain values, which PyTorch reads and writes too.
 
-A file is not trusted: sizes, kinds and dtypes are compared with what is there before anything is
-made, and nothing that is read is executed. What else Python can pickle, weights_only=False reads,
-or whoever lets its classes in by name. The kinds of files are in writing.py, torch_files.py and
-tree_files.py.
+A file is not trusted: sizes, kinds and dtypes are checked before anything is made, and nothing that
+is read is executed. Other objects that Python pickles need weights_only=False, or their classes
+allowed by name. The formats are in writing.py, torch_files.py and tree_files.py.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from gnomon.tensor.device import CPU, META, Device, check_device, device_of
 __all__ = ["BROKEN", "load", "save"]
 
 DEFAULT_PROTOCOL = 2
-"""The protocol of pickles that PyTorch's reader knows."""
+"""The pickle protocol that PyTorch's reader supports."""
 BROKEN = (
     *(zipfile.BadZipFile, ValueError, TypeError, LookupError, NotImplementedError, RuntimeError),
     *(OverflowError, EOFError, OSError, struct.error),
 )
-"""Exceptions of reading a file that is no zip archive, or no saved tree."""
+"""Exceptions from reading a file that is damaged or of another format."""
 
 
 def save(
@@ -46,12 +45,12 @@ def save(
 ) -> None:
     """Write tensors, numbers and strings, and dicts, lists and tuples of them, to a file.
 
-    PyTorch's `torch.load` reads it as well as `load`: tensors that share memory share it again, in
-    the kind of file that PyTorch's options name. Objects of other kinds are pickled by the names of
-    their classes: `load(..., weights_only=False)` gives them back, or one inside
+    `torch.load` reads it as well as `load`: tensors that share memory share it again, in the format
+    that PyTorch's options choose. Other objects are pickled by the names of their classes:
+    `load(..., weights_only=False)` restores them, or a `load` inside
     `serialization.safe_globals([their classes])`.
 
-    Raises ArgumentError for what Python cannot pickle.
+    Raises ArgumentError for an object that Python cannot pickle.
 
     >>> import io
     >>> import gnomon as gn
@@ -88,7 +87,7 @@ def save(
 
 
 def check_pickle(name: str, module: Any) -> None:
-    """Refuse another way to pickle than Python's."""
+    """Raise ArgumentError for another pickle module than Python's."""
     if module not in (None, pickle):
         raise ArgumentError(
             f"{name}: pickle_module is Python's pickle: got {brief(module)}. Leave it out."
@@ -104,17 +103,17 @@ def load(
     mmap: bool | None = None,
     encoding: str | None = None,
 ) -> Any:
-    """Load what `save` or PyTorch's wrote, from a path or an open file.
+    """Load a file that `save` or PyTorch wrote, from a path or an open file.
 
-    A missing file is Python's own OSError; what is no such file, or was damaged, is refused with
-    the reason. Nothing takes more memory than the file has bytes, and a little for the tree; with
-    mmap, tensors are read from the file when they are used.
+    A missing file raises Python's OSError; a file of another kind or a damaged one is refused with
+    the reason. Little more memory is used than the file has bytes; with mmap, tensors are read from
+    the file on use.
 
-    map_location="meta" gives tensors without elements; elsewhere all of them are on the CPU. Texts
-    that Python 2 wrote are Latin-1, whatever `encoding` says.
+    map_location="meta" gives tensors without elements; other tensors are on the CPU. Strings that
+    Python 2 wrote are Latin-1, whatever `encoding` says.
 
-    Objects that only code of theirs could make are refused unless weights_only is False: then
-    whoever wrote the file says what runs here.
+    Objects whose classes run code of their own are refused unless weights_only is False: then the
+    file's author decides which code runs.
     """
     device = CPU
     if isinstance(map_location, (str, Device)):
@@ -142,7 +141,7 @@ def load(
 
 
 class FileFromHere:
-    """The rest of an open file, whose places count from here: others read a zip there as one."""
+    """An open file whose positions count from where it is now, so that a zip can begin there."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -155,13 +154,13 @@ class FileFromHere:
         return getattr(self.file, name)
 
     def tell(self) -> int:
-        """The place, counted from here."""
+        """The position, counted from the start."""
         if self.start is None:
             raise OSError("the file has no places")
         return self.file.tell() - self.start
 
     def seek(self, place: int, *whence: int) -> int:
-        """Go to a place, counted from here."""
+        """Move to a position, counted from the start."""
         if self.start is None:
             raise OSError("the file has no places")
         self.file.seek(place if whence and whence[0] else place + self.start, *whence)
@@ -169,7 +168,7 @@ class FileFromHere:
 
 
 class SeekableFile:
-    """An object with read, seek and tell as a file that says that it can be sought in."""
+    """Wraps an object with read, seek and tell as a seekable file."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -178,22 +177,22 @@ class SeekableFile:
         return getattr(self.file, name)
 
     def seekable(self) -> bool:
-        """Return True: PyTorch requires seekable files, and this one seeks."""
+        """Return True, as `zipfile` requires."""
         return True
 
     def seek(self, *place: int) -> int:
-        """Go to a place, and say where that is."""
+        """Move to a position and return it."""
         self.file.seek(*place)
         return self.file.tell()
 
 
 def as_seekable(file: Any) -> Any:
-    """A user's file as `zipfile` wants it."""
+    """A user's file with the methods that `zipfile` requires."""
     return file if hasattr(file, "seekable") else SeekableFile(file)
 
 
 def value_of_file(file: BinaryIO, trusted: bool, mapped: bool, device: Device) -> Any:
-    """The value of an open file of any of the three kinds, its tensors on a device."""
+    """Read the value of an open file of any of the three formats, with tensors on a device."""
     begun = file.tell()
     start = file.read(16)
     file.seek(begun)

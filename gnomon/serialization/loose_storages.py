@@ -1,4 +1,4 @@
-"""Storages that are values of a file by themselves, beside those that only tensors name."""
+"""Replace storages that are values themselves in a loaded file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 __all__ = ["with_storages"]
 
 DEEPEST_TUPLE = 64
-"""Levels of tuples in tuples that are looked into."""
+"""The deepest nesting of tuples that is searched."""
 
 
 def with_storages(value: Any, kind: type, made: Callable[[Any], Any]) -> Any:
-    """A value whose saved storages, of a class, are what `made` gives for them.
+    """Replace all storages of a class in a value by `made` of them.
 
-    Lists and dicts stay the objects that they are; each part is visited once, shared or not.
+    Lists and dicts are changed in place; each part is visited once, shared or not.
     """
     known: dict[int, Any] = {}
     waiting: list[Any] = []

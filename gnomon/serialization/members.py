@@ -1,4 +1,4 @@
-"""Members of a zip, stored as they are, so that none is a bomb; read, or mapped into memory."""
+"""Members of an uncompressed zip, read or mapped into memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 __all__ = ["Members", "check_truths"]
 
 HEADER = struct.Struct("<26xHH")
-"""The end of a member's own header: the lengths of its name and of what comes before its bytes."""
+"""The end of a member's header: the lengths of its name and of its extra field."""
 
 
 def check_truths(name: str, content: np.ndarray) -> None:
-    """Refuse bytes of a bool array that are not 0 or 1."""
+    """Raise ValueError if a bool array has bytes other than 0 and 1."""
     if content.max(initial=0) > 1:
         raise ValueError(f"{name} has truths other than 0 and 1")
 
@@ -29,11 +29,11 @@ class Members:
         self.archive = zipfile.ZipFile(file)
         self.names = frozenset(self.archive.namelist())
         self.left: int = file.seek(0, os.SEEK_END)
-        """Bytes that members may still have: they overlap in no file that anybody writes."""
+        """The bytes that further members may have, since members must not overlap."""
         self.pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
 
     def entry(self, name: str) -> zipfile.ZipInfo:
-        """A member's record; its bytes count as read."""
+        """A member's record; its size is subtracted from the bytes left."""
         entry = self.archive.getinfo(name)
         if entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size:
             raise ValueError(f"{name} is compressed")
@@ -47,7 +47,7 @@ class Members:
         return self.archive.read(self.entry(name))
 
     def array(self, name: str) -> np.ndarray:
-        """The bytes of a member, in memory that can be written to; the file keeps its own."""
+        """The bytes of a member as a writable array; with mmap, writes do not reach the file."""
         if self.pages is None:
             return np.frombuffer(bytearray(self.read(name)), np.uint8)
         entry = self.entry(name)

@@ -1,7 +1,7 @@
-"""Pickles, read by an interpreter of our own: a name is looked up in a table, never imported.
+"""Read pickles with an interpreter that looks names up in a table and never imports them.
 
-`pickletools` of the standard library cuts a pickle into operations and compares each length with
-the bytes that are there. Below are those that Python writes; what they may call is in a table.
+`pickletools` of the standard library splits a pickle into operations with checked lengths. Below
+are the operations that Python writes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = [
 ]
 
 DEEPEST_KEY, MOST_IN_KEY = 16, 10_000
-"""Levels of a key of tuples: hashing takes a frame of C's stack for each."""
+"""The maximum nesting of a key's tuples, which hashing recurses into, and of their parts."""
 _allowed: dict[str, Any] = {}
-"""Classes and functions that a user lets files name."""
+"""Classes and functions that the user allows files to name."""
 
 
 class Readable(Protocol):
@@ -38,26 +38,26 @@ class Readable(Protocol):
         ...
 
     def readline(self) -> bytes:
-        """The bytes up to the end of a line."""
+        """Read up to the end of a line."""
         ...
 
 
 def name_of(value: Any) -> str:
-    """The name under which pickles know a class or a function."""
+    """The name of a class or function in pickles."""
     return f"{value.__module__}.{value.__qualname__}"
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
     """Allow files to name these classes and functions, whose code then runs.
 
-    A pair is one of them and the name by which files know it.
+    An item may be a pair of a class or function and its name in files.
     """
     pairs = [x if isinstance(x, tuple) else (x, name_of(x)) for x in safe_globals]
     _allowed.update((name, value) for value, name in pairs)
 
 
 def clear_safe_globals() -> None:
-    """Forget all allowed classes and functions."""
+    """Disallow all classes and functions that were allowed."""
     _allowed.clear()
 
 
@@ -68,7 +68,7 @@ def get_safe_globals() -> list[Any]:
 
 @contextmanager
 def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
-    """Allow files to name these within a `with` block."""
+    """Allow files to name these classes and functions inside a `with`."""
     before = dict(_allowed)
     add_safe_globals(safe_globals)
     try:
@@ -79,10 +79,11 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 class Interpreter:
-    """The stack and the memo of a pickle that is being read.
+    """The stack and memo of a pickle that is being read.
 
-    `names` says what a pickle may name, `settle` gives values of other types their state, and
-    `outside` resolves references out of the pickle. A trusted one may name all that Python imports.
+    names: the classes and functions that the pickle may name. settle: restores the state of other
+    types. outside: resolves persistent references. trusted: the pickle may name anything that
+    Python can import.
     """
 
     def __init__(
@@ -95,11 +96,11 @@ class Interpreter:
         self.names, self.settle, self.outside, self.trusted = names, settle, outside, trusted
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []
-        """The stacks under the marks."""
+        """The stacks below the marks."""
         self.memo: dict[int, Any] = {}
 
     def read(self, file: Readable) -> Any:
-        """The value of the next pickle in a file."""
+        """Read the next pickle in a file."""
         for operation, argument, _ in pickletools.genops(file):
             if operation.name == "STOP":
                 break
@@ -109,21 +110,21 @@ class Interpreter:
         return self.stack.pop()
 
     def push(self, value: Any) -> None:
-        """Put a value on top."""
+        """Push a value."""
         self.stack.append(value)
 
     def mark(self) -> None:
-        """Execute MARK: begin a new stack."""
+        """Start a new stack (MARK)."""
         self.below.append(self.stack)
         self.stack = []
 
     def marked(self) -> list[Any]:
-        """Everything since the last mark."""
+        """Pop everything since the last mark."""
         found, self.stack = self.stack, self.below.pop()
         return found
 
     def last(self, count: int) -> list[Any]:
-        """The top of the stack, taken off."""
+        """Pop the last `count` values."""
         if len(self.stack) < count:
             raise ValueError("its pickle takes more than it has")
         found = self.stack[-count:]
@@ -131,7 +132,7 @@ class Interpreter:
         return found
 
     def extend(self, items: list[Any]) -> None:
-        """Append to the list on top."""
+        """Extend the list on top of the stack."""
         made = self.stack[-1]
         if isinstance(made, list) or not self.lets(made):
             only(made, list).extend(items)
@@ -140,22 +141,22 @@ class Interpreter:
             made.append(item)
 
     def add(self, items: list[Any]) -> None:
-        """Add to the set on top."""
+        """Add items to the set on top of the stack."""
         only(self.stack[-1], set).update(map(key, items))
 
     def put(self, items: list[Any]) -> None:
-        """Put keys and values into the dict on top."""
+        """Add keys and values to the dict on top of the stack."""
         made = self.stack[-1]
         holder = made if self.lets(made) else only(made, dict)
         for name, value in pairs(items):
             holder[key(name)] = value
 
     def lets(self, made: Any) -> bool:
-        """Whether the code of an object's class may run."""
+        """Whether an object's class may run its own code."""
         return self.trusted or type(made) in _allowed.values()
 
     def find(self, module: str, name: str) -> Any:
-        """The value of a name; a trusted pickle has tables for PyTorch's alone."""
+        """The class or function of a name; ArgumentError if the pickle may not name it."""
         full, theirs = f"{module}.{name}", module.partition(".")[0] == "torch"
         for known in (self.names, _allowed):
             if full in known and (theirs or not self.trusted):
@@ -173,17 +174,17 @@ class Interpreter:
         return pickle.Unpickler(BytesIO()).find_class(module, name)
 
     def call(self, function: Any, arguments: Any) -> Any:
-        """The value that a function or a class that was found gives."""
+        """Call a function that the pickle named."""
         if not callable(function) or not isinstance(arguments, tuple):
             raise ValueError("its pickle calls what is no function")
         return function(*arguments)
 
     def make(self, kind: Any, arguments: Any, named: Any) -> Any:
-        """A new object of a class that was found."""
+        """Make an object of a class that the pickle named, without calling __init__."""
         return only(kind, type).__new__(kind, *only(arguments, tuple), **only(named, dict))
 
     def build(self, state: Any) -> None:
-        """Give the object on top its state."""
+        """Restore the state of the object on top of the stack."""
         made = self.stack[-1]
         if not self.trusted and self.settle(made, state):
             return
@@ -200,14 +201,14 @@ class Interpreter:
 
 
 def only(value: Any, kind: type) -> Any:
-    """A value of a type."""
+    """Return a value of a type, or raise ValueError."""
     if not isinstance(value, kind):
         raise ValueError(f"its pickle takes a {type(value).__name__} for a {kind.__name__}")
     return value
 
 
 def key(value: Any) -> Any:
-    """A value that can be a key: its hash takes as long as it has parts, shared or not."""
+    """Return a value that is safe to hash, or raise ValueError."""
     level, count = [value], 0
     for _ in range(DEEPEST_KEY + 1):
         inner = (x for part in level if isinstance(part, (tuple, frozenset)) for x in part)
@@ -221,12 +222,12 @@ def key(value: Any) -> Any:
 
 
 def pairs(items: list[Any]) -> list[tuple[Any, Any]]:
-    """Keys and values that follow each other."""
+    """Pair alternating keys and values."""
     return list(zip(items[::2], items[1::2], strict=True))
 
 
 def dict_of(items: list[Any]) -> dict[Any, Any]:
-    """A dict of keys and values that follow each other."""
+    """Make a dict of alternating keys and values."""
     return {key(name): value for name, value in pairs(items)}
 
 
@@ -274,4 +275,4 @@ STEPS: dict[str, Callable[[Interpreter, Any], object]] = {
     "BUILD": lambda x, _: x.build(x.last(1)[0]),
     "BINPERSID": lambda x, _: x.push(x.outside(x.last(1)[0])),
 }
-"""Operation of a pickle -> its effect on the stack."""
+"""The effect of each pickle operation on the interpreter."""

@@ -1,4 +1,4 @@
-"""Offset, sizes and strides of PyTorch's that a file names, as a view of a storage."""
+"""Tensors of offset, size and strides in a file, as views of a storage."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from gnomon.ops.strides import merged
 __all__ = ["is_whole", "strided"]
 
 LARGEST_REPEAT = 1 << 22
-"""Elements that a tensor may show of a storage that has fewer."""
+"""The maximum elements of a tensor that repeats those of a smaller storage."""
 
 
 def strided(storage: gn.Tensor, offset: int, size: tuple, stride: tuple) -> gn.Tensor:
-    """The elements of a storage, which has one axis, at an offset and in steps of strides."""
+    """A view of a flat storage, as torch.as_strided."""
     refuse_outside_storage(storage.numel(), offset, size, stride)
     return gn.as_strided(storage, size, stride, offset)
 
 
 def is_whole(numel: int, offset: int, size: tuple, stride: tuple) -> bool:
-    """Whether a tensor shows all elements of a storage in their order."""
+    """Whether a tensor has all elements of a storage, in order."""
     refuse_outside_storage(numel, offset, size, stride)
     axes = [(n, step) for n, step in zip(size, stride, strict=True) if n != 1]
     found = merged([n for n, _ in axes], [step for _, step in axes])
@@ -29,7 +29,7 @@ def is_whole(numel: int, offset: int, size: tuple, stride: tuple) -> bool:
 
 
 def refuse_outside_storage(numel: int, offset: int, size: tuple, stride: tuple) -> None:
-    """Refuse sizes and strides that reach outside of a storage of `numel` elements."""
+    """Raise ValueError if sizes and strides reach outside of a storage of `numel` elements."""
     numbers = (offset, *size, *stride)
     if len(size) != len(stride) or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError(f"a tensor has size {brief(size)} and strides {brief(stride)}")

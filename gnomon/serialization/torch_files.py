@@ -1,7 +1,7 @@
-"""Files of torch.save: a zip, or what came before it; a pickle beside the bytes of its storages.
+"""Read torch.save's files: a zip, or the older format; a pickle with the bytes of its storages.
 
-Nothing that they name is imported: NAMES is all that a pickle may call, and a storage has the bytes
-that its dtype and its length ask for before a tensor shows some of them.
+No name in a file is imported: NAMES lists all that a pickle may call, and a storage's size must
+match its dtype and length before a tensor views it.
 """
 
 from __future__ import annotations
@@ -59,15 +59,17 @@ NUMPY_CODE = re.compile(r"[biufc]\d{1,2}")
 
 
 class SavedStorage:
-    """The bytes of a storage, and the tensors that show them."""
+    """The bytes of a storage, and the tensors that view them."""
 
     def __init__(self, dtype: DType, content: np.ndarray, device: Device = CPU) -> None:
         self.dtype, self.content, self.device = dtype, content, device
         self.bases: dict[DType, Tensor] = {}
-        """Tensors of the whole storage; one of a second dtype is a copy, but of complex parts."""
+        """Tensors of the whole storage by dtype; those of a second dtype are copies, except complex
+        parts.
+        """
 
     def tensor(self, dtype: DType, offset: int, size: tuple, stride: tuple) -> Tensor:
-        """A tensor of some elements; the first of a storage is no view if it has them all."""
+        """A tensor of some elements; the first one is no view if it has the whole storage."""
         size, stride = only(size, tuple), only(stride, tuple)
         known = self.bases.get(dtype)
         known = self.twin(dtype) if known is None else known
@@ -83,16 +85,16 @@ class SavedStorage:
         return strided(known.detach().reshape(-1), offset, size, stride)
 
     def alone(self) -> TypedStorage:
-        """The storage as a value."""
+        """The storage itself as a value."""
         count = self.content.size // self.dtype.itemsize
         return TypedStorage(self.tensor(self.dtype, 0, (count,), (1,)))
 
     def placed(self, elements: np.ndarray) -> Tensor:
-        """The tensor of an array where the storage is to be; on "meta" nothing is read of it."""
+        """A tensor of an array on the storage's device; on "meta" nothing is read."""
         return moved("load", from_array(elements), self.device)
 
     def twin(self, dtype: DType) -> Tensor | None:
-        """A storage viewed as complex numbers, or as their parts, if the other one is loaded."""
+        """A view of a loaded real tensor as complex numbers, or the reverse; None if not loaded."""
         real, pairs = dtype.to_real(), dtype.to_complex()
         if pairs.to_real() is not real:
             return None
@@ -103,7 +105,7 @@ class SavedStorage:
         return None
 
     def check(self) -> None:
-        """Refuse a storage that no tensor shows, and bytes that are no truths."""
+        """Raise ValueError if no tensor uses the storage, or a bool in it is not 0 or 1."""
         if not self.bases:
             raise ValueError("it holds a storage without a tensor")
         if bool_ in self.bases:
@@ -111,15 +113,15 @@ class SavedStorage:
 
 
 class Storages(dict[str, SavedStorage]):
-    """The storages of a file by their keys, each made when a pickle first names it."""
+    """The storages of a file by key, each made when a pickle first names it."""
 
     def __init__(self, content: Callable[[str, int], np.ndarray], device: Device = CPU) -> None:
         super().__init__()
         self.content, self.device = content, device
-        """The bytes of a storage by its key, so many of them."""
+        """content: reads the bytes of a storage, given its key and size."""
 
     def named(self, name: Any) -> SavedStorage:
-        """The storage of a persistent name."""
+        """The storage of a persistent reference."""
         match name:
             case ("storage", DType() as dtype, str(key), str(), int(numel)):
                 pass
@@ -135,7 +137,7 @@ class Storages(dict[str, SavedStorage]):
         return self[key]
 
     def read(self, file: Any, trusted: bool) -> Any:
-        """The value of a pickle."""
+        """Read the value of a pickle."""
         value = Interpreter(NAMES, settle, self.named, trusted).read(file)
         return with_storages(value, SavedStorage, SavedStorage.alone)
 
@@ -146,13 +148,13 @@ class Storages(dict[str, SavedStorage]):
 
 
 def folder_of(members: Members) -> str | None:
-    """The folder in which a zip of PyTorch's has everything; None for another zip."""
+    """The top folder in a zip of PyTorch's; None for another zip."""
     found = (name for name in members.names if name.endswith("/data.pkl"))
     return next((name.removesuffix("data.pkl") for name in found), None)
 
 
 def read_zip(members: Members, folder: str, trusted: bool, device: Device = CPU) -> Any:
-    """The value of a zip, its tensors on a device."""
+    """Read the value of a zip, with tensors on a device."""
     if f"{folder}constants.pkl" in members.names:
         raise ValueError("it is a program of torch.jit: save the module's state_dict()")
     order = f"{folder}byteorder"
@@ -172,12 +174,12 @@ def read_zip(members: Members, folder: str, trusted: bool, device: Device = CPU)
 
 
 def is_older(start: bytes) -> bool:
-    """Whether a file begins like one of the older kind: with a pickle of PyTorch's number."""
+    """Whether a file's first bytes are those of the older format."""
     return start[:1] == b"\x80" and MAGIC.to_bytes(10, "little") in start[:16]
 
 
 class Bounded:
-    """A file whose reader gets no more memory than the file has bytes."""
+    """A file that never reads more bytes at once than it has left."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -192,7 +194,7 @@ class Bounded:
 
 
 def read_older(given: BinaryIO, trusted: bool, device: Device = CPU) -> Any:
-    """The value of a file of the older kind: pickles, then the bytes of the storages."""
+    """Read the value of a file of the older format: pickles, then the bytes of storages."""
     file = Bounded(given)
 
     def nothing(name: Any) -> Any:
@@ -212,13 +214,13 @@ def read_older(given: BinaryIO, trusted: bool, device: Device = CPU) -> Any:
     if set(keys) != set(storages):
         raise ValueError("its storages are not those that its pickle names")
     for name in keys:
-        fill(storages[name], file)
+        read_into(storages[name], file)
     storages.check()
     return value
 
 
-def fill(storage: SavedStorage, file: Bounded) -> None:
-    """Read a storage's elements, behind their number."""
+def read_into(storage: SavedStorage, file: Bounded) -> None:
+    """Read a storage's elements, which follow their number."""
     content = storage.content
     if int.from_bytes(file.read(8), "little") * storage.dtype.itemsize != content.size:
         raise ValueError("a storage has another length than its pickle says")
@@ -232,7 +234,7 @@ def fill(storage: SavedStorage, file: Bounded) -> None:
 
 
 def rebuilt(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any) -> Tensor:
-    """A tensor of its storage's dtype; behind come requires_grad, hooks and signs that wait."""
+    """A tensor of a storage's dtype. more: requires_grad, hooks, and pending conj and neg."""
     made = only(storage, SavedStorage).tensor(storage.dtype, offset, size, stride)
     waiting = only(more[2], dict) if len(more) > 2 else {}
     made = made.conj() if waiting.get("conj") else made
@@ -243,19 +245,19 @@ def rebuilt(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *mor
 def of_dtype(
     storage: SavedStorage, offset: int, size: tuple, stride: tuple, requires: bool, *more: Any
 ) -> Tensor:
-    """A tensor of bytes; behind its hooks comes the dtype."""
+    """A tensor of its own dtype. more: hooks, then the dtype."""
     dtype = only(more[1], DType)
     made = only(storage, SavedStorage).tensor(dtype, offset, size, stride)
     return made.requires_grad_() if requires is True else made
 
 
 def parameter(data: Tensor, requires_grad: bool, _: Any = None, state: Any = None) -> Tensor:
-    """A parameter with attributes; its hooks stay behind."""
+    """A parameter with attributes; hooks are dropped."""
     return with_attributes(Parameter(only(data, Tensor), requires_grad is True), state)
 
 
 def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
-    """A tensor of a class, with attributes where the class has room for them."""
+    """A tensor of a class, with attributes."""
     ours = isinstance(kind, type) and issubclass(kind, Tensor)  # a class that was let in
     if make not in (rebuilt, of_dtype, of_no_memory) or not (ours or kind in KINDS):
         raise ValueError("a tensor is made by what makes none")
@@ -272,7 +274,7 @@ def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
 
 
 def of_no_memory(dtype: DType, size: tuple, stride: tuple, requires: bool) -> Tensor:
-    """A tensor on device "meta": a shape and a dtype."""
+    """A tensor on device "meta"."""
     made = gn.empty(only(size, tuple), dtype=only(dtype, DType), device="meta")
     return made.requires_grad_() if requires is True else made
 
@@ -288,7 +290,7 @@ def of_sparse(layout: str, parts: tuple) -> Any:
 
 
 def with_attributes(made: Tensor, state: Any) -> Tensor:
-    """A tensor with attributes, none of which takes the place of one that its class has."""
+    """Set attributes on a tensor, except those that its class defines."""
     for name, value in only(state or {}, dict).items():
         if not hasattr(type(made), only(name, str)) and name != "_is_buffer":
             vars(made)[name] = value
@@ -296,19 +298,19 @@ def with_attributes(made: Tensor, state: Any) -> Tensor:
 
 
 def dtype_of_numpy(code: str, *_: Any) -> np.dtype:
-    """A dtype of numpy's, of numbers alone."""
+    """A NumPy dtype; only numeric ones are allowed."""
     if not NUMPY_CODE.fullmatch(code):
         raise ValueError(f"numpy's dtype {brief(code)} is none of numbers")
     return np.dtype(code)
 
 
 def number_of_numpy(dtype: np.dtype, content: bytes) -> np.generic:
-    """A number of numpy's."""
+    """A NumPy scalar from its bytes."""
     return np.frombuffer(content, only(dtype, np.dtype), 1)[0]
 
 
 def settle(made: Any, state: Any) -> bool:
-    """Give a value its state, if it is one that has one."""
+    """Restore an OrderedDict's, dtype's or array's state; return False for other values."""
     match made, state:
         case OrderedDict(), dict():
             if "_metadata" in state:  # the notes of a state_dict
@@ -328,11 +330,11 @@ def settle(made: Any, state: Any) -> bool:
 
 
 FACTORIES = {kind.__name__: kind for kind in (list, dict, set, int, float)}
-"""Types that may make the values which a defaultdict lacks."""
+"""The types that may be a defaultdict's factory."""
 
 
 def with_default(factory: Any = None) -> defaultdict:
-    """A defaultdict, by the name of a type."""
+    """A defaultdict with an allowed factory."""
     known = next((name for name in PYTHON if PYTHON[name] is factory), factory)
     return defaultdict(None if factory is None else FACTORIES[known])
 
@@ -386,4 +388,4 @@ NAMES: dict[str, Any] = {
     "numpy.ndarray": "ndarray",
     "gnomon.tensor.module_versions.Watched": Watched,  # the tables of a module that is let in
 }
-"""Everything that a file may name, and what it means."""
+"""All names that a file may use, and their values here."""

@@ -1,7 +1,7 @@
-"""The files that `save` wrote before it wrote PyTorch's: a zip with a tree in JSON, to be read.
+"""Read files of an older format of `save`: a zip with a JSON tree and raw tensors.
 
-The tree is JSON, the tensors are raw bytes beside it, and what else Python can pickle is a pickle,
-which weights_only=False reads, or whoever lets its classes in by name. Nothing writes them now.
+Other objects in it are pickles, which need weights_only=False or their classes allowed by name.
+This format is no longer written.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ TREE = "tree.json"
 
 
 class Reader:
-    """A zip of ours that is being read."""
+    """Reads a zip of the older format."""
 
     def __init__(self, members: Members, trusted: bool = False, device: Device = CPU) -> None:
         self.members, self.trusted, self.device = members, trusted, device
         self.made: dict[int, tuple[Tensor, str, list[int]]] = {}
 
     def read(self) -> Any:
-        """The tree and its tensors."""
+        """Read the tree with its tensors."""
         text = self.members.read(TREE).decode("utf-8")
         return self.decode(json.loads(text, object_pairs_hook=without_twins))
 
     def decode(self, tree: Any) -> Any:
-        """A value from its JSON."""
+        """Convert JSON data to a value."""
         match tree:
             case {"tensor": int(number), "shape": list(shape), "dtype": str(name)}:
                 return self.tensor(number, shape, name)
@@ -65,7 +65,7 @@ class Reader:
         return tree
 
     def object(self, number: int, kind: str) -> Any:
-        """An object of another kind, whose code runs where it is let in."""
+        """Unpickle an object of another class, if its class is allowed."""
         content = self.members.read(f"objects/{number}")
         if self.trusted:
             return pickle.loads(content)
@@ -78,7 +78,7 @@ class Reader:
         return Interpreter(NAMES | OURS, settle, {}.__getitem__).read(BytesIO(content))
 
     def tensor(self, number: int, shape: list, name: str) -> Tensor:
-        """A tensor by its number; mentioned again, it is the same one."""
+        """The tensor of a number, the same object each time."""
         if number not in self.made:
             self.made[number] = self.fresh(number, shape, name), name, shape
         found, *known = self.made[number]
@@ -87,7 +87,7 @@ class Reader:
         return found
 
     def fresh(self, number: int, shape: list, name: str) -> Tensor:
-        """A tensor from its member, which must have the bytes that shape and dtype ask for."""
+        """Read a tensor from its member, whose size must match shape and dtype."""
         if name not in DTYPES or not all(type(n) is int and n >= 0 for n in shape):
             raise ValueError(f"tensor {number} has shape {brief(shape)} and dtype {brief(name)}")
         dtype, content = DTYPES[name], self.members.array(f"tensors/{number}")
@@ -101,7 +101,7 @@ class Reader:
 
 
 def tensor_of_pickle(kind: Any, array: Any, requires: Any, attributes: Any) -> Tensor:
-    """A tensor inside of an object."""
+    """A tensor inside of a pickled object."""
     if not issubclass(only(kind, type), Tensor):
         raise ValueError(f"its pickle makes a tensor of {kind.__name__}")
     return restored(kind, only(array, np.ndarray), requires is True, attributes)
@@ -111,11 +111,11 @@ OURS = {
     name_of(restored): tensor_of_pickle,
     **{name_of(x): x for x in (dtype_of, Device, Size, Tensor, Parameter, Watched)},
 }
-"""Names of ours that the pickle of an object may hold, and what they mean."""
+"""Gnomon's names that the pickle of an object may use, and their values."""
 
 
 def hashable(key: Any) -> Any:
-    """A value that can be a key."""
+    """Return a value that can be a key, or raise an error."""
     if isinstance(key, (list, dict)):
         raise ValueError(f"{brief(key)} is a key")
     hash(key)
@@ -123,7 +123,7 @@ def hashable(key: Any) -> Any:
 
 
 def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, whose keys must differ."""
+    """A JSON object as a dict; ValueError if a key repeats."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("an object has a key twice")
@@ -131,7 +131,7 @@ def without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def dict_of_kind(made: dict, tree: dict[str, Any], metadata: Any) -> dict:
-    """A dict as the kind that is noted beside it."""
+    """Convert a dict to the class that is noted beside it."""
     match tree.get("kind"):
         case None:
             return made

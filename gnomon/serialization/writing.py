@@ -1,7 +1,7 @@
-"""Files of torch.save's kinds, written: a pickle by PyTorch's names beside the bytes of storages.
+"""Write torch.save's formats: a pickle that uses PyTorch's names, and the bytes of storages.
 
-PyTorch is not imported for it: a name is written as the text that it is. Tensors of one storage are
-written over one; what else there is, Python's own pickler writes.
+PyTorch is not imported: names are written as text. Tensors that share a storage share it in the
+file; Python's own pickler writes other objects.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from gnomon.tensor.views import mesh_layout_of
 __all__ = ["write_older", "write_zip"]
 
 ALIGNMENT = 64
-"""Bytes of which a storage's place in the file is a multiple, so that it may be mapped."""
+"""The alignment of a storage in the file, so that it can be mapped."""
 LARGE = 1 << 30
-"""Bytes from which a member of a zip gets longer numbers."""
+"""The size from which a member of a zip has 64-bit lengths."""
 LOCAL, LONG_NUMBERS = 30, 20
-"""Bytes of a member's own header: without its name, and what longer numbers add."""
+"""The bytes of a member's header without its name, and of its 64-bit lengths."""
 PADDING = struct.Struct("<2sH")
-"""The head of bytes that fill a member's header: their mark, and how many come."""
+"""The extra field that pads a member's header: its mark and length."""
 
 
 class Name:
-    """A function or class of PyTorch's, known by its name alone."""
+    """A function or class of PyTorch's, by name alone."""
 
     def __init__(self, name: str) -> None:
         self.module, _, self.name = name.rpartition(".")
 
     def __call__(self, *given: Any) -> tuple[Name, tuple]:
-        """A call of it, in the form of pickles."""
+        """A call of it, as a pickle reduction."""
         return self, given
 
 
@@ -67,7 +67,7 @@ LAYOUT = Name("torch.serialization._get_layout")
 UNTYPED = Name("torch.storage.UntypedStorage")
 NAMES = {dtype: Name(f"torch.{name}") for name, dtype in DTYPES.items()}
 TYPED = {DTYPES[name]: Name(f"torch.{kind}Storage") for kind, name in STORAGES.items()}
-"""The classes of storages that have a dtype; others are written in bytes."""
+"""The classes of storages that have a dtype; others are written as bytes."""
 
 
 class Layout(str):
@@ -76,17 +76,17 @@ class Layout(str):
 
 @dataclass(frozen=True)
 class StoredMemory:
-    """Memory that tensors show, and its name in the file."""
+    """A storage in the file, and its key there."""
 
     key: str
     kind: Name
     count: int
-    """Its elements, or its bytes where the class of storages knows no more."""
+    """The number of elements, or of bytes if the storage's class has no dtype."""
     whole: Tensor
     form: Form | None
 
     def content(self) -> np.ndarray:
-        """The bytes of the storage, in memory order of its strides."""
+        """The bytes of the storage, in memory order."""
         array = array_of(self.whole)
         order = [axis for axis, _ in reversed(self.form or ())]
         array = array.transpose(order) if order else array
@@ -94,7 +94,7 @@ class StoredMemory:
 
 
 class ShownMemory(NamedTuple):
-    """The elements of a memory that a tensor shows."""
+    """The elements of a storage that a tensor views."""
 
     strided: StridedView
     whole: Tensor
@@ -102,9 +102,10 @@ class ShownMemory(NamedTuple):
 
 
 def places_of(pair: Tensor, lanes: int) -> ShownMemory:
-    """The places of a tensor in its memory; in a copy, where no strides of PyTorch's tell them.
+    """A tensor's offset and strides in its storage.
 
-    lanes: numbers in one element, of which a complex one has two.
+    If PyTorch's strides cannot express them, those of a copy. lanes: the numbers per element, which
+    is 2 for complex ones.
     """
     strided, storage = None if mesh_layout_of(pair._view) else own_places(pair), pair._storage
     memory = source(storage)
@@ -119,7 +120,7 @@ def places_of(pair: Tensor, lanes: int) -> ShownMemory:
 
 
 def is_strided(strided: StridedView, lanes: int, count: int) -> bool:
-    """Whether PyTorch's strides tell these places of so many elements, and `load` takes them."""
+    """Whether PyTorch can express these strides, and `load` accepts them."""
     numbers = (strided.start, *strided.strides)
     if min(numbers) < 0 or prod(strided.shape) > max(count, LARGEST_REPEAT):
         return False
@@ -127,18 +128,18 @@ def is_strided(strided: StridedView, lanes: int, count: int) -> bool:
 
 
 class TorchPickler(pickle._Pickler):
-    """A pickler that writes tensors by PyTorch's names, and puts their memory aside."""
+    """Pickles tensors under PyTorch's names, and collects their storages."""
 
     def __init__(self, file: BinaryIO, protocol: int, older: bool) -> None:
         super().__init__(file, protocol, fix_imports=False)
         self.more = (None,) if older else ()
-        """Further parts of a storage's name in this kind of file."""
+        """Further parts of a storage's persistent id in this format."""
         self.of_bytes = TYPED[uint8] if older else UNTYPED
-        """The class of memory whose elements only tensors name."""
+        """The class of storages without a dtype."""
         self.memories: dict[int, StoredMemory] = {}
 
     def persistent_id(self, obj: Any) -> Any:
-        """The name of memory."""
+        """The persistent id of a storage; None for other objects."""
         if isinstance(obj, StorageLook):
             obj = self.storage(obj)
         if type(obj) is StoredMemory:
@@ -146,13 +147,13 @@ class TorchPickler(pickle._Pickler):
         return None
 
     def storage(self, given: StorageLook) -> StoredMemory:
-        """The memory of a storage that is saved by itself."""
+        """The file's storage for one that is saved by itself."""
         whole = given._whole
         places = places_of(pair_of(whole), 1 if pair_of(whole) is whole else 2)
         return self.memory(places, whole.dtype if isinstance(given, TypedStorage) else uint8)
 
     def reducer_override(self, obj: Any) -> Any:
-        """A call of PyTorch's for what it has too."""
+        """Reduce tensors, sizes and devices to calls of PyTorch's functions."""
         if isinstance(obj, Tensor):
             return self.tensor(obj)
         kind = type(obj)
@@ -167,7 +168,7 @@ class TorchPickler(pickle._Pickler):
         return NotImplemented
 
     def tensor(self, tensor: Any) -> tuple:
-        """A tensor of any class."""
+        """Reduce a tensor of any class."""
         kind, attributes = tensor.__class__, vars(tensor)
         if tensor.layout != "strided":
             return SPARSE(Layout(tensor.layout), tensor._saved())
@@ -183,7 +184,7 @@ class TorchPickler(pickle._Pickler):
         return OF_TYPE(make, kind, given, attributes)
 
     def plain(self, tensor: Any) -> tuple:
-        """A tensor of the plain class."""
+        """Reduce a tensor as one of the plain class."""
         pair, dtype = pair_of(tensor), tensor.dtype
         if pair.is_meta:
             shape = tuple(tensor.shape)
@@ -205,7 +206,7 @@ class TorchPickler(pickle._Pickler):
         return TENSOR(*given) if own else OF_DTYPE(*given, NAMES[dtype])
 
     def memory(self, places: ShownMemory, dtype: DType) -> StoredMemory:
-        """The memory of a tensor, in bytes if another dtype has it already."""
+        """The file's storage for a tensor, in bytes if another dtype uses it already."""
         own = places.whole._view is None
         name = id(places.whole._storage if own else places.whole)
         nbytes = source(places.whole._storage).size if own else prod(places.strided.shape)
@@ -221,7 +222,7 @@ class TorchPickler(pickle._Pickler):
 
 
 def write_name(pickler: TorchPickler, name: Name) -> None:
-    """Write a name, which is not looked for."""
+    """Write a name without looking it up."""
     pickler.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
     pickler.memoize(name)
 
@@ -234,9 +235,9 @@ TorchPickler.dispatch = {
 
 
 def pickled(value: Any, protocol: int, older: bool) -> tuple[bytes, Sequence[StoredMemory]]:
-    """The pickle of a value, and the memory beside it.
+    """The pickle of a value, and its storages.
 
-    Raises ArgumentError for what Python cannot pickle.
+    Raises ArgumentError for an object that Python cannot pickle.
     """
     file = BytesIO()
     pickler = TorchPickler(file, protocol, older)
@@ -253,24 +254,24 @@ def pickled(value: Any, protocol: int, older: bool) -> tuple[bytes, Sequence[Sto
 
 
 def write_zip(value: Any, file: Any, protocol: int, order: bool = True) -> None:
-    """A value as a zip; order: whether it says in which order numbers have their bytes.
+    """Write a value as a zip; order: whether it includes the byte order.
 
-    PyTorch's `.format_version` is left out: it says that bytes are at the offsets of
-    PyTorch's own writer of zips; without it PyTorch reads the offsets.
+    PyTorch's `.format_version` is omitted: it promises the offsets of PyTorch's own zip writer;
+    without it PyTorch reads the offsets.
     """
     content, memories = pickled(value, protocol, False)
     with zipfile.ZipFile(file, "w") as archive:
-        add(archive, "data.pkl", content)
-        add(archive, ".storage_alignment", str(ALIGNMENT).encode())
+        add_member(archive, "data.pkl", content)
+        add_member(archive, ".storage_alignment", str(ALIGNMENT).encode())
         if order:
-            add(archive, "byteorder", sys.byteorder.encode())
+            add_member(archive, "byteorder", sys.byteorder.encode())
         for memory in memories:
-            add(archive, f"data/{memory.key}", memory.content().data)
-        add(archive, "version", b"3\n")
+            add_member(archive, f"data/{memory.key}", memory.content().data)
+        add_member(archive, "version", b"3\n")
 
 
-def add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
-    """A member of a zip, whose bytes begin at a multiple of the alignment."""
+def add_member(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> None:
+    """Add a member to a zip, with its bytes at a multiple of ALIGNMENT."""
     size, entry = memoryview(content).nbytes, zipfile.ZipInfo(f"archive/{name}")
     assert archive.fp is not None, "the zip is open."
     before = archive.fp.tell() + LOCAL + len(entry.filename) + PADDING.size
@@ -282,7 +283,7 @@ def add(archive: zipfile.ZipFile, name: str, content: bytes | memoryview) -> Non
 
 
 def write_older(value: Any, file: Any, protocol: int) -> None:
-    """A value as a file of the older kind: pickles, then each storage behind its length."""
+    """Write a value in the older format: pickles, then each storage after its length."""
     content, memories = pickled(value, protocol, True)
     sizes = {"short": 2, "int": 4, "long": 4}
     about = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": sizes}

@@ -116,7 +116,7 @@ class Present(SimpleNamespace):
     """The CPU as PyTorch's module of a device, such as torch.cpu."""
 
     def __getattr__(self, name: str) -> Any:
-        """A namespace of settings that programs assign before they train, without effect."""
+        """A submodule of gnomon.cpu, by name."""
         return modules_below("gnomon.cpu")(name)
 
 
@@ -130,18 +130,18 @@ cpu = Present(
 
 
 class Switches(SimpleNamespace):
-    """A context in which the settings have other values."""
+    """A namespace of settings that programs assign before they train, without effect."""
 
     def flags(self, **_: Any) -> EmptyBlock:
-        """Whether the library behind the settings is available: False."""
+        """A context in which the settings would have other values; it changes nothing."""
         return EmptyBlock()
 
     def is_available(self) -> bool:
-        """The version of that library: None."""
+        """Whether the library behind the settings is available: False."""
         return False
 
     def version(self) -> None:
-        """The version of that library: there is none."""
+        """The version of the library behind the settings: None."""
 
 
 SDP = ("flash", "mem_efficient", "math", "cudnn")

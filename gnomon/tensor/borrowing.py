@@ -18,7 +18,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.tensor.state import grads, leaf, settled, state
+from gnomon.tensor.state import grads, leaf, mesh_results, settled, state
 
 if TYPE_CHECKING:
     from gnomon.ir.dissected import Dissection
@@ -97,7 +97,8 @@ class Survey:
                 continue
             order[node] = len(order)
             inputs, op = node.inputs, node.op
-            if is_known(node, numbers) or (op in BORROWERS and borrows(node)):
+            known = node in numbers if op == "const" else node.value is not None
+            if known or (op in BORROWERS and borrows(node)):
                 key += (leaf_kind(node.shape, node.dtype)[0], LEAF)
                 self.leaves.append(node)
                 continue
@@ -111,7 +112,7 @@ class Survey:
             else:
                 lines.append(node.sites)
             stack += inputs
-        self.over_ranks = layouts > 0 or any(map(names_layouts, self.calls))
+        self.over_ranks = layouts > 0 or bool(mesh_results and any(map(names_layouts, self.calls)))
         """Whether layouts are named here, or inside of a call."""
         if self.over_ranks:
             self.constants = [x for x in self.leaves if is_constant(x)]

@@ -170,9 +170,11 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
 
 def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
     """Call an operation of several tensors, each of whose results may be a view of one of them."""
-    tensors = tensors_in(args)
-    if narrow.get() is not None or any(map(is_plain_no_more, tensors)):
-        return apply(op, args, kwargs)
+    flat = [x for y in args for x in (y if isinstance(y, (list, tuple)) else (y,))]
+    tensors = [x for x in flat if isinstance(x, Tensor)]
+    if narrow.get() is not None or any(map(is_apart, flat)):
+        # after letters of einsum a list is as good as its elements, and classes meet these
+        return apply(op, flat if isinstance(args[0], str) else args, kwargs)
     before = scope.sites
     scope.sites = sites_here() if before is None else before
     try:
@@ -187,15 +189,9 @@ def apply_views(op: Op, args: Sequence, kwargs: dict | None = None) -> Any:
     return made[0] if isinstance(result, Node) else type(result)(made)
 
 
-def tensors_in(args: Sequence) -> list[Tensor]:
-    """The tensors among arguments, and in lists of them."""
-    flat = [x for y in args for x in (y if isinstance(y, (list, tuple)) else (y,))]
-    return [x for x in flat if isinstance(x, Tensor)]
-
-
-def is_plain_no_more(tensor: Tensor) -> bool:
-    """Whether a tensor is complex, or of a class that overrides functions."""
-    return pair_of(tensor) is not tensor or (tensor._overrides and is_overriding(tensor))
+def is_apart(value: Any) -> bool:
+    """Whether an argument is a complex tensor, or of a class that overrides functions."""
+    return pair_of(value) is not value or (type(value) not in PLAIN and is_overriding(value))
 
 
 def as_raw(value: Any) -> Any:

@@ -39,7 +39,7 @@ Results = tuple[Any, ...]
 
 
 def matrix(name: str, x: Any, square: bool = False) -> Complex:
-    """Refuse tensors without matrices in the last two axes."""
+    """The tensor, refused without matrices, or square ones, in the last two axes."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise ShapeError(f"linalg.{name}: needs {kind} in the last two axes: got {tuple(x.shape)}.")

@@ -97,7 +97,7 @@ def quotient(a: Any, b: Any, c: Any, d: Any, scale: Any) -> Complex:
 
 
 def shared(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
-    """x / scale for scale = max(|x|, |y|): ±1 or ±0 if it is infinite, NaN of two NaN."""
+    """x / scale for scale = max(|x|, |y|): ±1 or ±0 if it is infinite, NaN if x and y are."""
     endless = scale.isinf()
     share = chosen(x.isinf() & y.isinf(), math.nan, side(x) * x.isinf())
     return chosen(endless, share, x / chosen(endless | (scale == 0), 1.0, scale))

@@ -40,7 +40,7 @@ from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
 from gnomon.tensor.placing import moved, names_device, place, with_like
 from gnomon.tensor.show import prints_number
-from gnomon.tensor.state import is_capturing, state
+from gnomon.tensor.state import grads, is_capturing, state
 from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, method, raw, value_of
 from gnomon.tensor.views import mesh_layout_of
@@ -56,7 +56,7 @@ MOST_INTEGERS = 64
 @method
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The tensor's memory as a numpy array: a write to it is a write to the tensor."""
-    if self.requires_grad and not force:
+    if self.requires_grad and grads.get() and not force:
         raise GradientError(
             "numpy: can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy()."
         )

@@ -145,19 +145,23 @@ def refuse_other_card(named: Device) -> None:
 
 _leaves: WeakSet[Node] = WeakSet()
 """The leaves of device "meta"."""
+any_missing: list[bool] = []
+"""Not empty once there was such a leaf: every write asks, and a length of a set of weak references
+is a call of Python."""
 
 
 def missing_leaf(shape: Shape, dtype: DType) -> Node:
     """A new leaf without elements, on device "meta"."""
     node = state.arena.leaf(shape, dtype, None, None)
     _leaves.add(node)
+    any_missing[:] = [True]
     state.failed.add(node)  # it is never computed with what waits
     return node
 
 
 def is_missing(node: Node) -> bool:
     """Whether a node has no elements, or is computed from such nodes."""
-    if node.value is not None or not _leaves:
+    if node.value is not None or not any_missing:
         return False
     return any(x in _leaves for x in numbered((node,), lambda x: x.value is not None))
 

@@ -24,7 +24,7 @@ from gnomon.runtime.buffer import DeviceBuffer, memory, others
 from gnomon.settings import Settings, current
 from gnomon.tensor import nans
 from gnomon.tensor.autograd.backward import left_by_passes, read_by_gradients
-from gnomon.tensor.borrowing import Survey, at_home, borrows, numbered
+from gnomon.tensor.borrowing import BORROWERS, Survey, at_home, borrows, numbered
 from gnomon.tensor.constants import NONE_VARY, generalized, is_number
 from gnomon.tensor.device import by_memory, meeting_place, refuse_missing
 from gnomon.tensor.state import (
@@ -259,7 +259,7 @@ def without_unknown(roots: Sequence[Node]) -> list[Node]:
 
 def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = None) -> None:
     """Run one program for the roots and store their values; `known` is a survey of them."""
-    roots = [node for node in given if not borrows(node)]
+    roots = [x for x in given if x.value is None and not (x.op in BORROWERS and borrows(x))]
     parts = by_memory(roots) if others else [roots] if roots else ()
     if len(parts) != 1:
         list(map(compute, parts))
@@ -346,7 +346,7 @@ def is_backward(node: Node) -> bool:
 def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
     """A graph with its closed backward passes inlined: it is one program either way.
 
-    Inputs are in the order of a survey.
+    Inputs are in the order of a survey. Returns their former positions too.
     """
     flat = inlining.inline(graph, lambda x: not is_backward(x))
     places = {x: k for k, x in enumerate(flat.inputs)}

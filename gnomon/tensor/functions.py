@@ -64,7 +64,7 @@ def by_value(call: Callable) -> Callable:
 
 
 def changed(op: Op, kind: Callable, args: Sequence, kwargs: dict) -> tuple[list, dict]:
-    """A call's arguments with those of one kind converted."""
+    """A call's arguments, with those that the operation reads as values converted by `kind`."""
     read, given = op.facts.read, zip(op.words, args, strict=False)
     listed = [kind(x) if word in read else x for word, x in given]
     named = {word: kind(x) if word in read else x for word, x in op.respell(kwargs).items()}
@@ -252,7 +252,7 @@ class Values(NamedTuple):
 
 
 def paired(function: Callable, kind: Callable = Values) -> Callable:
-    """The function whose two results have names."""
+    """The function whose results come as a named tuple, by default of values and indices."""
 
     @overridable
     def named(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from gnomon import dtypes
 from gnomon.dtypes import DType, dtype_of, dtype_of_number, promote, weak
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.tensor.creation import get_default_dtype
+from gnomon.tensor.overrides import is_overriding, taken_over
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Tensor
 
@@ -183,7 +184,10 @@ def _assert(condition: object, message: str) -> None:
 
     >>> _assert(1 < 2, "in order")
     """
-    state.recorder.assert_that(condition, message)
+    if not isinstance(condition, Tensor) and is_overriding(condition):
+        taken_over(_assert, (condition, message), {})
+    else:
+        state.recorder.assert_that(condition, message)
 
 
 def numel(input: Tensor) -> int:

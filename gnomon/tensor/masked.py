@@ -61,7 +61,7 @@ def over_all(x: Tensor, dim: Axes, keepdim: bool = False) -> Tensor:
 
 
 def place_of(name: str) -> Callable[..., Tensor]:
-    """The masked argmax or argmin."""
+    """The function argmax or argmin, whose positions have the dtype of the elements."""
     return lambda x, dim, **words: FUNCTIONS[name](x, dim, **words).to(x.dtype)
 
 

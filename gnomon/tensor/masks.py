@@ -89,11 +89,11 @@ def numbered(x: Tensor, items: tuple) -> tuple:
 
 
 def is_integer(item: Tensor) -> bool:
-    """Whether a tensor is an integer scalar."""
+    """Whether a tensor is an integer scalar; one of uint8 counts as a mask."""
     return item.dtype.is_integer and item.dtype is not uint8 and not raw(item).shape
 
 
 def first_single(arrays: Sequence[Tensor]) -> int | None:
-    """The first positions that are a scalar, beside arrays of several."""
+    """The number of the first positions that are a scalar, beside arrays of several; else None."""
     ranks = [raw(x).rank for x in arrays]
     return ranks.index(0) if 0 in ranks and any(ranks) else None

@@ -54,7 +54,7 @@ def has_nan(values: np.ndarray) -> bool:
 
 
 def first_nan(roots: Sequence[Node], feeds: dict[Node, np.ndarray]) -> str:
-    """Raise an error that names the operation with the first NaN, and its line."""
+    """A message that names the operation with the first NaN, and its line."""
     values = dict(feeds)
     for node in topological(roots):
         if node not in values:

@@ -44,7 +44,7 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
 
 
 def check(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
-    """Refuse goals that are no tensors, and goals or operands with gradients."""
+    """Refuse goals that are no tensors, and operands with gradients."""
     if not all(isinstance(x, Tensor) for x in places):
         raise DtypeError(f"{name}: out must be a tensor: got {type(places[0]).__name__}.")
     if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in given_in(args)):

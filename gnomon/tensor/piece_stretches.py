@@ -131,7 +131,7 @@ class Stretch:
 
 
 def block_of(spots: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
-    """The offsets of a stretch's values in its memory block, and the block's size."""
+    """The size in bytes of the memory block with a stretch's values."""
     base = max([which for which, _ in spots], default=0)
     ends = [
         shift + size for (which, shift), size in zip(spots, sizes, strict=True) if which == base

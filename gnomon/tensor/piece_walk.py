@@ -67,7 +67,7 @@ _numbers: Recent[tuple, DeviceBuffer] = memo(Recent())
 _programs: dict[Settings, Recent[tuple, PieceProgram]] = memo({})
 """The programs of pieces, by the kinds of what they compute and read."""
 _stretches: dict[Settings, Recent[tuple, Stretch | bool]] = memo({})
-"""Walked stretches by key; None after the first walk, or without table rows."""
+"""Walked stretches by key: True after the first walk, False without table rows."""
 by_serial = attrgetter("serial")
 
 

@@ -169,7 +169,7 @@ def draw(name: str, args: Sequence, generator: Generator | None, **named: Any) -
 
 
 def floats(dtype: object) -> Any:
-    """The dtype of random floats, checked."""
+    """The dtype of random floats: the given one, or the default one."""
     return get_default_dtype() if dtype is None else dtype
 
 
@@ -199,11 +199,17 @@ def drawn(name: str, size: tuple, generator: Any, options: dict, scale: float = 
 rand_like, randn_like = map(like, (rand, randn))
 
 
+@with_placing
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, dtype: object = None
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: object = None,
 ) -> Tensor:
     """Integers from low (or 0) up to, not including, high, in the shape of a tensor."""
-    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
 
 
 @with_placing
@@ -364,11 +370,9 @@ def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Set the elements to numbers from a Cauchy distribution."""
-
-    def of(u: Tensor) -> Tensor:
-        return ((u - 0.5) * math.pi).tan() * sigma + median
-
-    return transformed(self, "cauchy_", of, generator)
+    return transformed(
+        self, "cauchy_", lambda u: ((u - 0.5) * math.pi).tan() * sigma + median, generator
+    )
 
 
 @method
@@ -384,11 +388,7 @@ def log_normal_(
 @method
 @explained
 def random_(
-    self: Tensor,
-    from_: int | None = None,
-    to: Any = ...,
-    *,
-    generator: Generator | None = None,
+    self: Tensor, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None
 ) -> Tensor:
     """Take integers from `from_` up to, not including, `to`; of one number, from 0 up to it.
 

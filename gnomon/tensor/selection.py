@@ -167,7 +167,7 @@ def distinct(
 
 
 def ordered(array: np.ndarray) -> np.ndarray:
-    """A sorted array, with NaN last also for dtypes that numpy does not know."""
+    """The array in a dtype that numpy sorts with NaN last: float32 for dtypes it does not know."""
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 

@@ -85,7 +85,7 @@ def with_copies(op: Op) -> None:
 
 
 class Sorted(Tensor):
-    """A named tuple of sorted values and positions, usable as the standard's array of values."""
+    """The standard's tensor of sorted values; it unpacks to PyTorch's values and positions."""
 
     __slots__ = ("indices",)
     __torch_function__ = staticmethod(disabled)

@@ -56,7 +56,7 @@ complexes: list[Any] = []
 
 
 def of_complex(name: str) -> Callable[..., Any]:
-    """A function that imports an implementation for complex numbers on first use, by name."""
+    """A function on complex numbers, by its name in complex_calls.py."""
     return getattr(complexes[0], name)
 
 
@@ -359,15 +359,18 @@ def own_leaf(tensor: Tensor) -> Node | None:
     """The node of a leaf, if it is its storage's own, as `leaf_node` gives it; else None."""
     node, kept = tensor._storage.node, tensor._rare
     here = tensor._view is None and node.arena is state.arena and state.recorder is NOTHING
-    if not here or not node.watch or node.value is None or node.value.lent or not grads.get():
+    if not here or node.op != "input" or node.value is None or node.value.lent or not grads.get():
         return None
-    is_own = node.op == "input" and node.watch[0]() is tensor
-    return node if is_own and kept is not None and kept.source is not node else None
+    if kept is None or kept.source is node:
+        return None
+    if node.watch is None:
+        node.watch = [ref(tensor)]
+    return node if node.watch and node.watch[0]() is tensor else None
 
 
 def settled(node: Node, kept: bool = False) -> Node:
     """A leaf in place of a node with a value; kept: it is a model's, which changes."""
-    made = leaf(node.shape, node.dtype, node.value, node.sites)
+    made = state.arena.leaf(node.shape, node.dtype, node.value, node.sites)
     if not kept and here.links():
         note_constant(made, node)
     return made

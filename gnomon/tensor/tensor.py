@@ -302,9 +302,11 @@ def node_of(tensor: Tensor) -> Node:
             return detached(node)
         storage.used = True
         return node
+    if tensor._requires and (node := own_leaf(tensor)) is not None:
+        return node
     if (shown := views.lent_part(tensor)) is not None:
         return shown
-    node = node_of_view(tensor) if (node := own_leaf(tensor)) is None else node
+    node = node_of_view(tensor)
     if not is_lent(source(tensor._storage)) or views.mesh_layout_of(tensor._view):
         return node
     evaluate([] if borrows(node) else [node])

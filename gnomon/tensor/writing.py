@@ -16,9 +16,10 @@ from gnomon.runtime.buffer import memory as host_memory
 from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
 from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
-from gnomon.tensor.device import is_missing, refuse_missing
+from gnomon.tensor.device import any_missing, is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import (
+    NOTHING,
     Storage,
     grads,
     is_capturing,
@@ -40,6 +41,11 @@ def write(
     given: whether the value comes from elsewhere, and is not computed of the tensor's own. alone:
     nothing else reads the value's node.
     """
+    storage, view = tensor._storage, tensor._view
+    if view is None and takes_whole(storage, value) and not grads.get():
+        overwritten(storage, next(state.arena._serial) if given else value.serial)
+        give(storage, value, alone=alone)
+        return tensor
     check_writable(tensor)
     if not is_capturing():  # of what is captured, the writes are a part
         if is_missing(tensor._storage.node):
@@ -47,7 +53,6 @@ def write(
         refuse_missing("write", value)
     if not is_filled(value):  # one number may be written several times to one place
         check_places(tensor)
-    storage, view = tensor._storage, tensor._view
     since = next(state.arena._serial) if given else value.serial
     overwritten(storage, since, view is not None and view.unchecked)
     before = raw(tensor)
@@ -73,6 +78,18 @@ def write(
         else:
             later.append(tensor)
     return tensor
+
+
+def takes_whole(storage: Storage, value: Node) -> bool:
+    """Whether a storage takes a value as its own: one of its kind, beside no history or layout."""
+    node = storage.node
+    return (
+        state.recorder is NOTHING
+        and value.dtype is node.dtype
+        and value.shape == node.shape
+        and node.arena is state.arena
+        and not (storage.tracked or any_missing or mesh_results)
+    )
 
 
 def joined_history(storage: Storage, value: Node, tracked: bool) -> tuple[Node, bool]:

@@ -32,7 +32,7 @@ def chat(
     system
         The system message.
     activations
-        What layers round their input to.
+        The type to which layers round their inputs.
     sampling
         How answers are drawn.
     """
@@ -58,7 +58,7 @@ def complete(
     model
         A GGUF file, a program file (.gnp), a Hugging Face folder, or a run's folder or name.
     activations
-        What layers round their input to.
+        The type to which layers round their inputs.
     sampling
         How texts are drawn.
     """
@@ -68,7 +68,7 @@ def complete(
 
 
 def answer_lines(conversation: Conversation) -> int:
-    """Print what follows each line of the input, until there is none."""
+    """Print the model's answer to each line of the input, until it ends; returns the exit code."""
     for line in lines():
         try:
             for piece in conversation.say(line):
@@ -82,7 +82,7 @@ def answer_lines(conversation: Conversation) -> int:
 
 
 def lines() -> Iterator[str]:
-    """The lines of what the user says."""
+    """The nonempty lines of the input, with a prompt on a terminal."""
     is_asked = sys.stdin.isatty()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Checkpoints in Hugging Face's layout, whole or absent, checked when read.
+"""Checkpoints in Hugging Face's layout, complete or absent, verified when read.
 
     step-00000300/
         model.safetensors, or model-00001-of-00002.safetensors and so on
@@ -7,9 +7,8 @@
         optimizer.safetensors, or several, and their index      what resuming needs
         trainer.json      step, configuration, a sum of every tensor, file and header: written last
 
-Nothing in it tells of the mesh that wrote it; how it is written is checkpoint_writer.py's business.
-A file is believed when its sum is right, and even then it is checked: whoever changes one can
-change its sum.
+Nothing in it depends on the mesh that wrote it; checkpoint_writer.py writes it. Even a file with
+the right sum is validated: whoever changes a file can change its sum.
 """
 
 from __future__ import annotations
@@ -51,26 +50,26 @@ __all__ = [
 
 FORMAT = 2
 INDEX = "{}.safetensors.index.json"
-"""The index over the model's tensors, and over the optimizer's."""
+"""The name of the index of the model's tensors, and of the optimizer's."""
 TRAINER = "trainer.json"
 STEP = re.compile(r"step-(\d{8,18})")
 GROUPS = ("model", "optimizer")
-"""The beginnings of the names of tensor files."""
+"""The prefixes of the names of tensor files."""
 
 FileName = Annotated[str, Meta(pattern=r"^\w[\w.-]*\Z")]
 
 
 class Recorded(msgspec.Struct):
-    """The fields of a trainer.json that are checked here."""
+    """The fields of a trainer.json that are checked."""
 
     step: Annotated[int, Meta(ge=0, le=10**18)]
     sha256: dict[FileName, str]
-    """Of each description."""
+    """SHA-256 of each text file."""
     format: int = 1
     headers: dict[FileName, str] = {}
     """SHA-256 of the header of each file of tensors."""
     sums: dict[str, dict[str, str]] = {}
-    """The sum of each tensor's elements, by group."""
+    """The checksum of each tensor's elements, by group."""
     data_hash: str = ""
     config: dict[str, object] | None = None
     branches: list[dict[str, object]] = []
@@ -78,7 +77,7 @@ class Recorded(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on the disk."""
+    """A checkpoint on disk."""
 
     folder: Path
     step: int
@@ -86,20 +85,20 @@ class Checkpoint:
 
     @property
     def model(self) -> DecoderConfig:
-        """The sizes of its model."""
+        """The model's configuration."""
         return from_hugging_face(read_json(self.folder / "config.json"))
 
     def parameters(self) -> TensorReader:
-        """Every parameter by name, read when it is asked for."""
+        """All parameters by name, read on access."""
         return TensorReader(self.folder / INDEX.format("model"))
 
     def optimizer(self) -> TensorReader:
-        """Every array of the optimizer's state by name."""
+        """All arrays of the optimizer's state by name, read on access."""
         return TensorReader(self.folder / INDEX.format("optimizer"))
 
 
 def fingerprint(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 over names, dtypes, shapes and bits in the order of names."""
+    """SHA-256 over names, dtypes, shapes and bits of arrays, in the order of names."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.asarray(arrays[name], order="C")
@@ -109,7 +108,7 @@ def fingerprint(arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def sealed(trainer: Mapping[str, object]) -> bytes:
-    """A trainer.json that holds, among the sums of all files, one of everything else it says."""
+    """The content of a trainer.json, with a checksum of the rest of itself."""
     sums = trainer["sha256"]
     assert isinstance(sums, dict), "trainer: the sums are by file."
     others = {name: total for name, total in sums.items() if name != TRAINER}
@@ -124,7 +123,7 @@ def checkpoints(run: Path) -> list[Path]:
 
 
 def number(folder: Path) -> int:
-    """The step in a checkpoint's name; -1 where somebody gave it another name."""
+    """The step in a checkpoint's folder name; -1 for any other name."""
     found = STEP.fullmatch(folder.name)
     return int(found[1]) if found else -1
 
@@ -178,14 +177,14 @@ def verified(folder: Path) -> Checkpoint:
 
 
 def refuse_other_headers(folder: Path, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Stop at a header that is another one."""
+    """Refuse file headers whose checksums differ from the recorded ones."""
     for name, digest in found.items():
         if wanted.get(name) != digest:
             raise damaged(folder / name, "the header")
 
 
 def sum_of(path: Path) -> str:
-    """SHA-256 of a file; of one that cannot be read, nothing."""
+    """SHA-256 of a file; empty if it cannot be read."""
     try:
         with plain(path, os.O_NOFOLLOW) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
-"""The contents of a checkpoint, and the writing of them: every rank its share, then the first one.
+"""Write a checkpoint's contents: every rank its own parts of tensors, then the first the rest.
 
-A rank writes the parts of tensors that it owns. When all have, the first adds the descriptions and,
-last, trainer.json; then the folder gets its name. Whatever ends in between leaves a folder aside.
+When all ranks have written, the first adds the descriptions and, last, trainer.json; then the
+folder gets its name. If this is interrupted, a folder of another name is left.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from gnomon.train.tokenizer import END, END_ID
 __all__ = ["CheckpointContents", "Shares", "aside_of", "publish", "write_share"]
 
 Shares = dict[str, dict[str, tuple[int, int]]]
-"""Of each group's tensors, the sum of what a rank wrote and how many elements it was."""
+"""The checksum and the number of elements that a rank wrote of each tensor, by group."""
 
 
 @dataclass(frozen=True)
 class CheckpointContents:
-    """The contents of a checkpoint, as far as this rank has them."""
+    """The contents of a checkpoint, with this rank's part of the tensors."""
 
     step: int
-    """The number of steps that are done."""
+    """The number of completed steps."""
     tensors: Mapping[str, Mapping[str, DividedTensor]]
-    """The model's and the optimizer's, by name; of each the parts that this rank owns."""
+    """The model's and the optimizer's tensors by name, with the parts that this rank owns."""
     model: DecoderConfig
     tokenizer: str
     """The contents of tokenizer.json."""
     trainer: Mapping[str, object]
-    """What the run wants to find again."""
+    """The fields of trainer.json that a resumed run reads."""
 
     def staged(self) -> CheckpointContents:
-        """A copy of these contents whose tensors are copies too."""
+        """A copy of these contents with copied tensors."""
         copies = {
             group: {name: tensor.staged() for name, tensor in tensors.items()}
             for group, tensors in self.tensors.items()
@@ -69,19 +69,19 @@ class CheckpointContents:
         return replace(self, tensors=copies)
 
     def files(self) -> dict[str, list[TensorFile]]:
-        """The files of each group, the same on every rank."""
+        """The tensor files of each group, equal on every rank."""
         return {group: planned(group, tensors) for group, tensors in self.tensors.items()}
 
 
 def aside_of(run: Path, step: int, token: str) -> Path:
-    """The folder in which a checkpoint is written before it has its name."""
+    """The temporary folder in which a checkpoint is written."""
     return run / "checkpoints" / f".step-{step:08d}.{token}"
 
 
 def write_share(
     aside: Path, saved: CheckpointContents, leads: bool, proceed: Callable[[], None]
 ) -> Shares:
-    """Write what this rank owns, and flush it."""
+    """Write and flush this rank's part of a checkpoint; returns the checksums of its tensors."""
     # the run's own folder is not made: who deleted it did not mean a new one
     make_folder(aside.parent)
     make_folder(aside)
@@ -94,9 +94,9 @@ def write_share(
 
 
 def publish(aside: Path, saved: CheckpointContents, shares: Sequence[Shares], keep: int) -> None:
-    """Complete a checkpoint of which all ranks wrote their shares, give it its name, drop old ones.
+    """Complete a checkpoint that all ranks have written, rename it into place, drop old ones.
 
-    One that is there already is left if it is whole, else it makes way.
+    An existing one is kept if it is valid, else moved aside.
     """
     sums = {
         group: whole_sums(tensors, [share[group] for share in shares])
@@ -114,7 +114,7 @@ def publish(aside: Path, saved: CheckpointContents, shares: Sequence[Shares], ke
 
 
 def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, str]]) -> None:
-    """Write everything but tensors; trainer.json, with all sums, comes last."""
+    """Write all files but the tensors; trainer.json, with all checksums, comes last."""
     files = saved.files()
     texts = text_files(saved)
     for group, listed in files.items():
@@ -135,7 +135,7 @@ def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, 
 
 
 def drop_old(run: Path, step: int, keep: int) -> None:
-    """Drop checkpoints up to a step but the newest; one that resists is tried again next time."""
+    """Drop all but the newest `keep` checkpoints up to a step; failures are ignored."""
     # a later one is damaged, or the run would have gone on from there
     for old in [x for x in checkpoints(run) if number(x) <= step][:-keep]:
         aside = old.with_name(f".{old.name}.{uuid.uuid4().hex}")
@@ -145,7 +145,7 @@ def drop_old(run: Path, step: int, keep: int) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder holds a checkpoint as it was written."""
+    """Whether a folder contains a valid checkpoint."""
     try:
         return folder.is_dir() and bool(verified(folder))
     except CheckpointError:
@@ -153,7 +153,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def text_files(saved: CheckpointContents) -> dict[str, bytes]:
-    """The descriptions beside the weights."""
+    """The contents of the text files of a checkpoint, by name."""
     ends = {"bos_token_id": END_ID, "eos_token_id": END_ID}
     tokenizer = {
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -1,9 +1,9 @@
-"""Checkpoints written by a thread while training goes on, one at a time, by all ranks together.
+"""Write checkpoints in a thread while training continues, one at a time, by all ranks together.
 
-A save copies what this rank owns and returns. Its thread writes the copy; ranks learn at the end of
-each step whether all have, by a message of their main threads, for no other may communicate. Then
-the first rank's thread completes the folder and names it. Errors of the disk are reported, the
-folder is dropped, and the next save tries again.
+A save copies the parts that this rank owns and returns. Its thread writes the copy; at the end of
+each step the ranks' main threads, which alone may communicate, exchange whether all have written.
+Then the first rank's thread completes the folder and names it. Disk errors are reported, the folder
+is dropped, and the next save tries again.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ __all__ = ["CheckpointWriter"]
 
 
 class Stopped(Exception):
-    """Raised in a write that has to stop."""
+    """Raised in the writing thread to end it."""
 
 
 class CheckpointWriter:
-    """The writer of a run's checkpoints on one of the ranks that train.
+    """The writer of a run's checkpoints on one of the training ranks.
 
-    Raises ConfigError where ranks do not share the run's folder.
+    Raises ConfigError if ranks do not share the run's folder.
     """
 
     def __init__(self, run: Path, keep: int, team: Team, say: Callable[[str], None]) -> None:
         self.run, self.keep, self.team, self.say = run, keep, team, say
         self.token = team.share(uuid.uuid4().hex)
         self.failure: OSError | None = None
-        """Of the latest save; the ones before it are whole."""
+        """The error of the latest save; earlier ones are complete."""
         self.saved: CheckpointContents | None = None
-        """The copy that is being written."""
+        """The copied contents that are being written; None if there is no save."""
         self.publishing = self.stopped = False
         self.thread: threading.Thread | None = None
         self.outcome: Shares | BaseException | None = None
         refuse_separate_folders(run, team, self.token)
 
     def begin(self, contents: CheckpointContents) -> None:
-        """Start a save after the previous one is done: copy the state, write it in a thread."""
+        """Start a save once the previous one is complete: copy the state, write it in a thread."""
         self.wait()
         self.failure, self.saved = None, contents.staged()
         aside = aside_of(self.run, contents.step, self.token)
@@ -73,7 +73,7 @@ class CheckpointWriter:
         self.thread.start()
 
     def proceed(self) -> None:
-        """End the thread's work where the run has ended."""
+        """Raise Stopped in the writing thread if the run has ended."""
         if self.stopped:
             raise Stopped
 
@@ -102,7 +102,7 @@ class CheckpointWriter:
                 self.start(partial(publish, aside, self.saved, shares, self.keep))
 
     def drop(self, failure: OSError) -> None:
-        """Tell that a save failed, and drop what there is of it."""
+        """Report a failed save, and delete its files."""
         assert self.saved is not None, "advance: something is saved."
         aside = aside_of(self.run, self.saved.step, self.token)
         if self.team.leads:
@@ -130,14 +130,14 @@ class CheckpointWriter:
 
 
 def report_of(outcome: Shares | OSError | None) -> dict[str, object]:
-    """The outcome of a rank's thread, as its message."""
+    """The result of a rank's writing thread, as a message."""
     if isinstance(outcome, OSError):
         return {"failed": [outcome.errno, outcome.strerror, str(outcome.filename)]}
     return {"shares": outcome or {}}
 
 
 def refuse_separate_folders(run: Path, team: Team, token: str) -> None:
-    """Stop where a rank does not see what the first one writes."""
+    """Refuse a run's folder that a rank does not share with the first one."""
     mark = run / f".shared.{token}"
     if team.mesh.size() == 1:
         return

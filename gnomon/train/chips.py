@@ -1,7 +1,7 @@
 """Chips that layouts are planned for: their peaks and links, from public data sheets.
 
-What a program reaches of a peak is another matter: times by these figures are bounds by which
-layouts compare. Flops are those of float32 products, in which recipes train.
+Programs reach only a part of a peak: times computed from these figures are bounds for comparing
+layouts. Flops are those of float32 products, in which recipes train.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ __all__ = ["ASKER", "CHIPS", "Chip", "chip_of"]
 
 @dataclass(frozen=True)
 class Chip:
-    """A processor with memory of its own; all rates are per second."""
+    """A processor and its memory; all rates are per second."""
 
     name: str
     flops: float
     memory: float
-    """Bytes."""
+    """The bytes of memory."""
     bandwidth: float
-    """Bytes between it and its memory."""
+    """The memory bandwidth in bytes."""
     node: int
-    """The number of chips of a node."""
+    """The number of chips in a node."""
     inside: float
-    """Bytes that it sends to the others of its node."""
+    """The bandwidth to other chips of its node, in bytes."""
     between: float
-    """Bytes that it sends to other nodes: its share of the node's network."""
+    """The bandwidth to other nodes in bytes: its part of the node's network."""
 
     def links(self, mesh: DeviceMesh) -> dict[str, float]:
-        """The rate along each mesh axis: between nodes where its ranks do not share one.
+        """The bandwidth along each mesh axis: that between nodes if its ranks are on several.
 
         >>> CHIPS["h100"].links(DeviceMesh.of({"data": 4, "tensor": 8}))
         {'data': 50000000000.0, 'tensor': 450000000000.0}
@@ -63,13 +63,13 @@ CHIPS = {
         Chip("epyc-9654", 7.37e12, 768e9, 460.8e9, 2, 96e9, 12.5e9),
     )
 }
-"""The chips by name; "this" is measured."""
+"""The chips by name, without "this", which is measured."""
 ASKER = "this"
-"""The name of the machine that asks."""
+"""The name of the present machine among chips."""
 
 
 def chip_of(name: str) -> Chip:
-    """A chip by its name; "this" is the machine that asks, its peaks measured now.
+    """The chip of a name; "this" is the present machine, whose peaks are measured.
 
     Its network is the one that the order of calls supposes (gnomon/program/overlap.py).
     """

@@ -1,4 +1,4 @@
-"""General compressors on the held-out files: the yardsticks of bits per byte."""
+"""General compressors on the held-out files, for comparison in bits per byte."""
 
 from __future__ import annotations
 

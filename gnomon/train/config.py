@@ -1,6 +1,6 @@
 """The configuration of a run, from a recipe, a TOML file and `--set a.b=c`.
 
-A wrong value names its path, what came and what is allowed. Recipes are in recipes.py.
+An error about a value names its path, the value and the allowed ones. Recipes are in recipes.py.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def to_dict(config: Config) -> dict[str, dict[str, object]]:
 
 
 def keys() -> str:
-    """Every key of `--set` with its default, a line per group."""
+    """The text of all keys of `--set` with their defaults, a line per group."""
     listed = to_dict(Config())
     return "\n".join(
         f"{group}: {', '.join(f'{name}={value!r}' for name, value in values.items())}"
@@ -176,7 +176,7 @@ def keys() -> str:
 
 
 def build(found: Mapping[str, object]) -> Config:
-    """A checked configuration out of nested dictionaries.
+    """The configuration from nested dictionaries, checked.
 
     >>> build({"train": {"steps": 3}}).train.steps
     3
@@ -196,7 +196,7 @@ def build(found: Mapping[str, object]) -> Config:
 
 
 def model_kind(found: object) -> type[DecoderConfig]:
-    """The class of a model's sizes, which `model_type` tells.
+    """The class of a model's configuration, by its `model_type`.
 
     >>> model_kind({"model_type": "qwen4"})
     Traceback (most recent call last):
@@ -212,7 +212,7 @@ def model_kind(found: object) -> type[DecoderConfig]:
 
 
 def refuse_unknown(found: object, kind: type, path: tuple[str, ...]) -> None:
-    """Stop at the first key that no field of the dataclass is called."""
+    """Refuse keys that are no fields of a dataclass, in nested dictionaries too."""
     if not is_dataclass(kind) or not isinstance(found, Mapping):
         return
     hints = get_type_hints(kind)
@@ -225,7 +225,7 @@ def refuse_unknown(found: object, kind: type, path: tuple[str, ...]) -> None:
 
 
 def near(name: str, allowed: Iterable[str]) -> str:
-    """The nearest allowed words, or else all of them.
+    """A hint for a misspelled name: the closest allowed one, and all allowed ones.
 
     >>> near("step", ["steps", "seed"])
     'did you mean steps? Allowed: seed, steps.'
@@ -257,7 +257,7 @@ def explain(message: str, found: Mapping[str, object]) -> str:
 
 
 def choices(path: Sequence[str], found: Mapping[str, object]) -> list[object]:
-    """The values that a field takes, where it is one of a few."""
+    """The allowed values of a field of type Literal; empty for others."""
     of_model = list(path[:1]) == ["model"]
     kind: Any = model_kind(found.get("model", {})) if of_model else Config
     for name in path[of_model:]:
@@ -270,7 +270,7 @@ def choices(path: Sequence[str], found: Mapping[str, object]) -> list[object]:
 
 
 def refuse_unfit(config: Config) -> None:
-    """Stop when two values that are right alone do not fit each other."""
+    """Refuse values of a configuration that do not fit each other."""
     length, longest = config.train.sequence_length, config.model.max_position_embeddings
     unfit = config.model.problem
     if unfit:
@@ -295,7 +295,7 @@ def refuse_unfit(config: Config) -> None:
 
 
 def overridden(found: Mapping[str, Any], changes: Iterable[str]) -> dict[str, Any]:
-    """The dictionaries with `a.b=c` changes made; the value is read as TOML, or else as text.
+    """The dictionaries with `a.b=c` changes; c is parsed as TOML, or else taken as text.
 
     >>> overridden({"train": {"steps": 3}}, ["train.steps=5"])
     {'train': {'steps': 5}}
@@ -320,7 +320,7 @@ def overridden(found: Mapping[str, Any], changes: Iterable[str]) -> dict[str, An
 
 
 def refuse_unwritable(change: str) -> None:
-    """Stop at what came from the command line and is no text."""
+    """Refuse a command-line text that is not UTF-8."""
     try:
         change.encode("utf-8")
     except UnicodeEncodeError:
@@ -328,7 +328,7 @@ def refuse_unwritable(change: str) -> None:
 
 
 def value_of(text: str) -> object:
-    """Parse text as a TOML value; text that is none is a string.
+    """The TOML value of a text; None for "none", and the text itself if it is no TOML.
 
     >>> value_of("1e-3"), value_of("runs/one"), value_of("none")
     (0.001, 'runs/one', None)

@@ -1,7 +1,7 @@
-"""The text to learn from: Python files of the standard library, or of a folder, and those held out.
+"""The training corpus: Python files of the standard library or of a folder, some held out.
 
 The list is sorted and a file is held out by the hash of its path alone, so the same interpreter
-gives the same corpus everywhere. How text becomes tokens is in tokenizer.py.
+gives the same corpus everywhere. tokenizer.py turns text into tokens.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ FEWEST_FILES = 20
 
 @dataclass(frozen=True)
 class File:
-    """One file, by its path from the corpus folder."""
+    """A file of the corpus, by its path in the corpus folder."""
 
     path: str
     text: str
 
     @property
     def bytes(self) -> bytes:
-        """The bytes on the disk."""
+        """The content of the file in bytes."""
         return self.text.encode("utf-8")
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Files to learn from, files to be measured on, and what identifies both."""
+    """The training files and the held-out files, with a hash of both."""
 
     folder: Path
     training: tuple[File, ...]
     held_out: tuple[File, ...]
     hash: str
-    """SHA-256 over every file's path, contents and part."""
+    """SHA-256 over each file's path, content, and whether it is held out."""
 
     @property
     def held_out_bytes(self) -> bytes:
-        """The held-out files one after the other."""
+        """The concatenated held-out files."""
         return b"".join(file.bytes for file in self.held_out)
 
     def listing(self) -> dict[str, object]:
-        """A run's record of it."""
+        """The description of the corpus for corpus.json."""
         return {
             "folder": str(self.folder),
             "hash": self.hash,
@@ -65,7 +65,7 @@ class Corpus:
 
 
 def read_corpus(folder: str | None, held_out_percent: int) -> Corpus:
-    """Every Python file below the folder, split; with no folder, the standard library's."""
+    """The Python files below a folder, by default the standard library's, split in two parts."""
     root = Path(folder) if folder else Path(sysconfig.get_path("stdlib"))
     if not root.is_dir():
         raise ConfigError(f"corpus.folder: expected a folder: got {root}.")
@@ -81,7 +81,7 @@ def read_corpus(folder: str | None, held_out_percent: int) -> Corpus:
 
 
 def python_files(root: Path) -> list[Path]:
-    """Python files below the folder, sorted by path, without what is skipped."""
+    """The Python files below a folder, sorted by path, without skipped folders."""
     found = (path.relative_to(root) for path in root.rglob("*.py"))
     kept = [
         path
@@ -92,7 +92,7 @@ def python_files(root: Path) -> list[Path]:
 
 
 def read_file(root: Path, path: Path) -> File | None:
-    """A file's text; None when it is empty, no UTF-8, or no plain file."""
+    """A file's text; None if it is empty, not UTF-8, or no regular file."""
     try:
         text = read(root / path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
@@ -101,13 +101,13 @@ def read_file(root: Path, path: Path) -> File | None:
 
 
 def is_held_out(path: str, percent: int) -> bool:
-    """Whether a path is among the percent that are not learned from."""
+    """Whether a path's hash puts the file among the held-out percent."""
     digest = hashlib.sha256(path.encode("utf-8")).digest()
     return int.from_bytes(digest[:8], "big") % 100 < percent
 
 
 def hash_of(training: tuple[File, ...], held_out: tuple[File, ...]) -> str:
-    """SHA-256 over both parts; lengths are in it, so that no two corpora read alike."""
+    """SHA-256 over both parts of a corpus, with paths and lengths."""
     digest = hashlib.sha256()
     for part, files in (("training", training), ("held out", held_out)):
         for file in files:

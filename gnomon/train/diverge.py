@@ -1,6 +1,6 @@
-"""`gnomon diverge`: the first value that two runs compute differently, by what they recorded.
+"""`gnomon diverge`: find the first recorded value that differs between two runs.
 
-The order is the program's: what a step is given, forward, backward, gradients, results, state.
+The order is the program's: inputs of a step, forward, backward, gradients, results, state.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PHASES = {
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run and what it recorded."""
+    """A run's folder and its recorded hashes."""
 
     folder: Path
     hashes: Hashes
@@ -48,7 +48,7 @@ class RecordedRun:
         return f"{self.folder}: {mesh or 'one process'}{by}, numerics {numerics}"
 
     def keeping(self, step: int) -> str:
-        """The command that keeps the values of a step."""
+        """The command that saves the values of a step."""
         mesh, numerics = self.hashes.began.get("mesh", ""), self.hashes.began.get("numerics")
         words = ["gnomon", "values", str(self.folder), str(step)]
         if mesh:
@@ -61,18 +61,18 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first value that differs, and what agrees before it."""
+    """The first value that differs between two runs, with the numbers of equal values before it."""
 
     step: int
     name: ValueName
     before: ValueName | None
-    """The value before it in the same step."""
+    """The last equal value before it in the same step; None if it is the first."""
     agreeing: dict[str, tuple[int, int]]
-    """Of each phase of the step, how many values agree, and how many there are."""
+    """The numbers of equal values and of all values in each phase of the step."""
 
     @property
     def place(self) -> str:
-        """The step and the value, as part of a sentence."""
+        """The step and the value, as a part of a sentence."""
         if self.name.phase in ("forward", "backward"):
             return f"at step {self.step}, {self.name.phase}, in {sentence(self.name)}"
         when = f"at step {self.step}" if self.step else "before the first step"
@@ -80,7 +80,7 @@ class Divergence:
 
 
 def sentence(name: ValueName) -> str:
-    """A value in words.
+    """The description of a value in words.
 
     >>> sentence(ValueName("forward", "model.layers.0.mlp", "linear", "model.py:3", index=1))
     'model.layers.0.mlp: linear (the 2nd there), model.py:3'
@@ -95,7 +95,7 @@ def sentence(name: ValueName) -> str:
 
 
 def ordinal(count: int) -> str:
-    """A number in a row.
+    """The ordinal of a number, such as 2nd.
 
     >>> ordinal(2), ordinal(11), ordinal(23)
     ('2nd', '11th', '23rd')
@@ -114,26 +114,26 @@ def diverge(first: str, second: str) -> tuple[int, list[str]]:
             f"diverge: {one.folder} and {other.folder} recorded no step in common. "
             "Record both from their start: gnomon train --set train.record_hashes=true"
         )
-    found = next((x for x in (compared(runs, step) for step in steps) if x), None)
+    found = next((x for x in (first_difference_at(runs, step) for step in steps) if x), None)
     if found is None:
         values = sum(len(one.hashes.steps[step][0]) for step in steps)
         return 0, [
             f"{one.folder} and {other.folder} agree in every bit of steps {steps[0]} to "
             f"{steps[-1]}: {values:,} values.",
-            *circumstances(runs),
+            *run_descriptions(runs),
         ]
     return 1, [
         f"{one.folder} and {other.folder} first differ {found.place}.",
         *element(runs, found),
         "",
-        *agreed(found),
+        *equal_value_lines(found),
         "",
-        *circumstances(runs),
+        *run_descriptions(runs),
     ]
 
 
 def read_run(name: str) -> RecordedRun:
-    """The folder and the hashes of a run of this name; ConfigError where it recorded none."""
+    """The folder and the hashes of a run; ConfigError if it recorded none."""
     folder = find_run(name)
     try:
         hashes = read_hashes(folder)
@@ -148,8 +148,8 @@ def read_run(name: str) -> RecordedRun:
     return RecordedRun(folder, hashes)
 
 
-def compared(runs: tuple[RecordedRun, RecordedRun], step: int) -> Divergence | None:
-    """The first difference at a step; None where there is none."""
+def first_difference_at(runs: tuple[RecordedRun, RecordedRun], step: int) -> Divergence | None:
+    """The first difference at a step; None if all values are equal."""
     one, other = (run.hashes.of(step) for run in runs)
     refuse_other_values(runs, step, (list(one), list(other)))
     same = [mine == its for mine, its in zip(one.values(), other.values(), strict=True)]
@@ -175,8 +175,8 @@ def refuse_other_values(
             )
 
 
-def agreed(found: Divergence) -> list[str]:
-    """A table of what agrees at the step of the difference."""
+def equal_value_lines(found: Divergence) -> list[str]:
+    """The lines of a table of equal values at the step of the difference."""
     rows = []
     for phase, (equal, total) in found.agreeing.items():
         rows.append((PHASES.get(phase, phase), f"{equal} of {total}"))
@@ -186,8 +186,8 @@ def agreed(found: Divergence) -> list[str]:
     return [f"at step {found.step} agree", *(f"  {left:<{wide}}  {right}" for left, right in rows)]
 
 
-def circumstances(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
-    """The ways in which the runs were made, and where their configurations differ."""
+def run_descriptions(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
+    """The descriptions of both runs, and the differences of their configurations."""
     try:
         changes = differences(*(read_config(run.folder) for run in runs))
     except (CheckpointError, ConfigError):
@@ -197,7 +197,7 @@ def circumstances(runs: tuple[RecordedRun, RecordedRun]) -> list[str]:
 
 
 def element(runs: tuple[RecordedRun, RecordedRun], found: Divergence) -> list[str]:
-    """The first element that differs, or the commands that show it."""
+    """The first element that differs, or the commands that save the values to find it."""
     kept = [values_of(run.folder, found.step) for run in runs]
     missing = [run for run, values in zip(runs, kept, strict=True) if values is None]
     if not found.step:
@@ -213,7 +213,7 @@ def element(runs: tuple[RecordedRun, RecordedRun], found: Divergence) -> list[st
 
 
 def difference(one: np.ndarray, other: np.ndarray) -> str:
-    """The first element in which two arrays differ.
+    """A sentence on the first element that differs, and the largest difference in ULP.
 
     >>> one = np.float32([[1, 2], [3, 4]])
     >>> difference(one, np.float32([[1, 2], [3.0000002, 5]]))
@@ -235,13 +235,13 @@ def difference(one: np.ndarray, other: np.ndarray) -> str:
 
 
 def ulps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The steps between elements, from one number of their dtype to the next; of integers too."""
+    """The distances between elements, in representable numbers of their dtype."""
     first, second = ranks(one), ranks(other)
     return np.where(first > second, first - second, second - first)
 
 
 def ranks(array: np.ndarray) -> np.ndarray:
-    """The place of each element among all numbers of its dtype, ±0 beside each other."""
+    """The rank of each element among all numbers of its dtype; −0 and 0 are neighbours."""
     bits = np.ascontiguousarray(array).view(f"i{array.dtype.itemsize}").astype(np.int64)
     if array.dtype.kind == "f":
         lowest = np.int64(-1 << (8 * array.dtype.itemsize - 1))

@@ -1,6 +1,6 @@
-"""`gnomon doctor`: what this machine offers, what is off, and why.
+"""`gnomon doctor`: report on this machine's hardware, compilers, packages and settings.
 
-Everything is read, nothing is changed and nothing is measured; some code is tried.
+Nothing is changed or measured; some kernels are compiled and run.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of the report: the topic, the finding, and whether nothing is to be improved."""
+    """A line of the report: topic, text, and whether nothing needs improvement."""
 
     topic: str
     text: str
@@ -57,7 +57,7 @@ class Finding:
 
 
 def table_of(found: Iterable[Finding]) -> Table:
-    """Findings under each other, each topic once."""
+    """A table of findings, with each topic named once."""
     table = Table(box=None, show_header=False, pad_edge=False)
     before = ""
     for finding in found:
@@ -69,7 +69,7 @@ def table_of(found: Iterable[Finding]) -> Table:
 
 
 def findings() -> Iterator[Finding]:
-    """Everything worth saying, in order."""
+    """All findings, in the order of the report."""
     version = f"{__version__}, numerics {NUMERICS}, Python {platform.python_version()}"
     yield Finding("gnomon", version)
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
@@ -85,7 +85,7 @@ def findings() -> Iterator[Finding]:
 
 
 def processor() -> Iterator[Finding]:
-    """Instructions, cores and caches."""
+    """Findings on instructions, cores and caches."""
     target = device.target()
     yield Finding("processor", f"{target.cpu}: kernels use {target.name}")
     limit = settings.current().cpu_features
@@ -108,7 +108,7 @@ def processor() -> Iterator[Finding]:
 
 
 def compiler() -> Iterator[Finding]:
-    """The LLVM that makes code, and the idioms of kernels that it gets wrong."""
+    """Findings on LLVM: its version, and kernels that it compiles wrongly."""
     version = HOST.kernels.version
     wrong = list(failures(list(idioms(thorough=False))))
     if wrong:
@@ -119,7 +119,7 @@ def compiler() -> Iterator[Finding]:
 
 
 def memory() -> Iterator[Finding]:
-    """The memory, and how much is free where the system says."""
+    """Findings on memory: its size, and the free part if the system reports it."""
     try:
         page = os.sysconf("SC_PAGE_SIZE")
         present = page * os.sysconf("SC_PHYS_PAGES")
@@ -131,7 +131,7 @@ def memory() -> Iterator[Finding]:
 
 
 def packages() -> Iterator[Finding]:
-    """Versions of the required packages, and optional packages."""
+    """Findings on versions of required and optional packages."""
     yield Finding("packages", ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES))
     for name, use in EXTRAS.items():
         if importlib.util.find_spec(name) is None:
@@ -141,7 +141,7 @@ def packages() -> Iterator[Finding]:
 
 
 def accelerators() -> Iterator[Finding]:
-    """The card that the NVIDIA driver has, or why there is none."""
+    """Findings on the NVIDIA card, or the reason why there is none."""
     found = driver.driver_or_none()
     if found is None:
         text = f"{driver.reason()}: everything runs on the processor"
@@ -153,7 +153,7 @@ def accelerators() -> Iterator[Finding]:
 
 
 def files() -> Iterator[Finding]:
-    """The cache of compiled kernels, and the text that `gnomon train` learns from."""
+    """Findings on the cache of compiled kernels, and the default corpus."""
     cache = settings.current().path_of_cache()
     if settings.current().cache:
         sizes = [path.stat().st_size for path in cache.rglob("*") if path.is_file()]
@@ -169,7 +169,7 @@ def files() -> Iterator[Finding]:
 
 
 def environment() -> Iterator[Finding]:
-    """Settings that are not the defaults, and variables that mislead comparisons."""
+    """Findings on settings other than the defaults, and variables that distort comparisons."""
     for name in sorted(os.environ):
         if name.startswith("GNOMON_"):
             yield Finding("environment", f"{name}={os.environ[name]}")

@@ -1,8 +1,8 @@
-"""Evaluation: a model's prediction of held-out text, in bits per byte of the text itself.
+"""Evaluate a model on held-out text, in bits per byte.
 
-A window slides over the tokens and only its last `stride` targets count, so each token is counted
-once, with as much context as there is. Bytes are those that the tokens decode to, so
-tokenizers, and compressors like xz, can be compared.
+A window slides over the tokens and only its last `stride` targets count, so each token counts once,
+with as much context as there is. Bytes are those that the tokens decode to, so that tokenizers, and
+compressors such as xz, can be compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["HeldOut", "Measure", "TokenWindow", "cut"]
 
 @dataclass(frozen=True)
 class Measure:
-    """The cost of predicting some text."""
+    """The total loss of a text in nats, with its numbers of tokens and bytes."""
 
     nats: float
     tokens: int
@@ -30,21 +30,21 @@ class Measure:
 
     @property
     def loss(self) -> float:
-        """Nats per token."""
+        """The loss in nats per token."""
         return self.nats / self.tokens
 
     @property
     def bits_per_byte(self) -> float:
-        """Bits per byte of text."""
+        """The loss in bits per byte of text."""
         return self.nats / math.log(2) / self.bytes
 
 
 @dataclass(frozen=True)
 class TokenWindow:
-    """Tokens that are read together, and which of them count."""
+    """A window of tokens for one prediction, and the range that counts."""
 
     start: int
-    """The beginning of the window."""
+    """The first token of the window."""
     first: int
     """The first token that counts."""
     stop: int
@@ -72,7 +72,7 @@ TokenWindow(start=2, first=5, stop=7), TokenWindow(start=3, first=7, stop=8)]
 
 
 class HeldOut:
-    """Held-out tokens, ready to be measured again and again with one compiled program."""
+    """Held-out tokens that can be measured repeatedly by one compiled program."""
 
     def __init__(
         self,
@@ -83,9 +83,9 @@ class HeldOut:
         stride: int,
         spread: Callable[[gn.Tensor], gn.Tensor] = lambda window: window,
     ) -> None:
-        """Take the tokens, every token's bytes, and (windows at once, tokens in a window).
+        """Set the tokens, the bytes of every token, and shape = (windows at once, tokens).
 
-        spread: what gives ranks that measure together their windows.
+        spread: a function that distributes windows to the ranks that measure together.
         """
         self.tokens, self.lengths, self.shape = tokens, lengths, shape
         self.windows = cut(len(tokens), shape[1], stride)
@@ -107,7 +107,7 @@ class HeldOut:
         return Measure(nats, len(counted), int(self.lengths[counted].sum()))
 
     def nats(self, chosen: Sequence[TokenWindow]) -> Iterator[float]:
-        """The cost of each counted token."""
+        """The loss of each counted token."""
         batch, length = self.shape
         for place in range(0, len(chosen), batch):
             part = chosen[place : place + batch]

@@ -1,4 +1,4 @@
-"""A run to its end: every held-out byte measured beside gzip and xz; plot, sample, summary."""
+"""The end of a run: evaluation on all held-out files, comparison, plot, sample, summary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train_to_end(run: TrainingRun, progress: Progress, team: Team) -> int:
 
 
 def finish(trainer: Trainer) -> dict[str, Any]:
-    """Measure and sample on all ranks; the first one plots, writes the summary and says it all."""
+    """Measure and sample on all ranks; the first rank plots, and writes and prints the summary."""
     progress, folder = trainer.progress, trainer.folder
     progress.say("measuring every held-out byte, and gzip and xz beside it")
     summary = summarize(trainer)
@@ -65,7 +65,7 @@ def finish(trainer: Trainer) -> dict[str, Any]:
 
 
 def summarize(trainer: Trainer) -> dict[str, Any]:
-    """Everything that summary.json holds."""
+    """The contents of summary.json."""
     measure = trainer.measure()
     content = trainer.text.corpus.held_out_bytes
     return {
@@ -90,7 +90,7 @@ def summarize(trainer: Trainer) -> dict[str, Any]:
 
 
 def comparison(summary: Mapping[str, float]) -> list[str]:
-    """The figures side by side.
+    """The lines that compare the model's bits per byte with compressors'.
 
     >>> found = {"bits_per_byte": 1.5, "xz_bits_per_byte": 2.0, "gzip_bits_per_byte": 2.5}
     >>> for line in comparison(found):
@@ -121,7 +121,7 @@ def draw(folder: Path, last: float) -> None:
 
 
 def written_on(trainer: Trainer) -> str:
-    """The model's continuation of the configured prompt."""
+    """The configured prompt with the model's continuation."""
     chosen = trainer.config.sample
     sampling = Sampling(chosen.temperature, chosen.top_k, trainer.config.run.seed)
     tokenizer, most = trainer.text.tokenizer, chosen.max_new_tokens
@@ -130,14 +130,14 @@ def written_on(trainer: Trainer) -> str:
 
 
 def show(progress: Progress, sample: str) -> None:
-    """The sample, set apart."""
+    """Print the sample, indented."""
     progress.say("\nwhat it writes:")
     for line in sample.splitlines():
         progress.say(f"  {line}")
 
 
 def how_to_resume(trainer: Trainer) -> str:
-    """The line that continues a stopped run."""
+    """The message on how to continue a stopped run."""
     left, watch = trainer.config.train.steps - trainer.done, trainer.watch
     seconds = duration(left * watch.seconds_per_step)
     return (
@@ -147,7 +147,7 @@ def how_to_resume(trainer: Trainer) -> str:
 
 
 def remeasured(run: str | None) -> list[str]:
-    """The measure of a trained model on every held-out byte, as lines."""
+    """The bits per byte of a trained model on all held-out files, as lines."""
     checkpoint = find_checkpoint(run)
     config = read_config(checkpoint.folder.parent.parent)
     text = prepare(config, load_tokenizer(checkpoint.folder / "tokenizer.json"))

@@ -1,7 +1,7 @@
-"""A forecast of one rank's step on a chip: its time, its memory, and what it sends.
+"""Forecast one rank's step on a chip: its time, memory and communication.
 
 Calls run in their real order on the virtual clock, each for as long as the chip's peaks allow.
-Layers repeat each other, so a deep model's figures follow from two shallow ones along a line.
+Layers are alike, so a deep model's figures are extrapolated from two shallow ones.
 """
 
 from __future__ import annotations
@@ -28,30 +28,31 @@ from gnomon.train.rank_program import rank_program
 __all__ = ["COARSE", "DEPTHS", "Forecast", "forecast", "forecast_of"]
 
 COARSE, DEPTHS = (1, 2), (4, 8)
-"""Layers of two shallow models: COARSE to compare layouts, DEPTHS to report them. A model that is
-not deeper than the second of DEPTHS is built as it is."""
+"""The numbers of layers of two shallow models: COARSE to compare layouts, DEPTHS to report them. A
+model that is not deeper than the second of DEPTHS is built as it is.
+"""
 STRETCHES = 4
-"""The parts of a step whose peaks of memory are modelled separately, each by a line."""
+"""The number of parts of a step whose memory peaks are extrapolated separately."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """The figures of a rank's step."""
+    """The predicted time, memory and transfers of one rank's step."""
 
     seconds: float
     waiting: float
-    """Seconds of it in which nothing is computed, since a transfer is not there yet."""
+    """The seconds without computation, waiting for transfers."""
     flops: float
     held: float
-    """Bytes of parameters, gradients and averages, which stay from step to step."""
+    """The bytes of parameters, gradients and optimizer state, which persist between steps."""
     peaks: tuple[float, ...]
-    """The most bytes of other values, in each stretch of the step."""
+    """The peak bytes of other values, in each part of the step."""
     sent: Mapping[str, float]
-    """Bytes that the rank sends along each mesh axis."""
+    """The bytes that the rank sends along each mesh axis."""
 
     @property
     def memory(self) -> float:
-        """The most bytes at any time."""
+        """The peak of memory in bytes."""
         return self.held + max(self.peaks)
 
     def towards(self, other: Forecast, steps: float) -> Forecast:
@@ -77,7 +78,7 @@ class Forecast:
 
 
 def forecast_of(block: ProgramBlock, mesh: DeviceMesh, chip: Chip) -> Forecast:
-    """The figures of a program on a chip."""
+    """The forecast of a program on a chip."""
     run, sent = timeline(block.parts, seconds_on(chip, mesh)), Counter[str]()
     for kernel in block.kernels():
         if kernel.mesh and not kernel.name.endswith(WAIT):
@@ -88,7 +89,7 @@ def forecast_of(block: ProgramBlock, mesh: DeviceMesh, chip: Chip) -> Forecast:
 
 
 def seconds_on(chip: Chip, mesh: DeviceMesh) -> Callable[[Kernel], float]:
-    """The time of each call on a chip: it computes while it reads and writes."""
+    """A function of each call's time on a chip, which computes while it reads and writes."""
     links = chip.links(mesh)
 
     def seconds(kernel: Kernel) -> float:
@@ -135,7 +136,7 @@ def forecast(
     plan: ShardingPlan = PLAN,
     depths: tuple[int, int] = DEPTHS,
 ) -> Forecast:
-    """The figures of a recipe's step over a mesh."""
+    """The forecast of a recipe's step over a mesh; deep models are extrapolated."""
     layers, (thin, thick) = config.model.num_hidden_layers, depths
 
     def built(count: int) -> Forecast:

@@ -1,7 +1,7 @@
-"""Writing on without an end, as `gnomon generate` and the end of a run do it.
+"""Endless generation for `gnomon generate` and the sample at the end of a run.
 
-When the context is full, its newer half is read again and generation continues. Programs, draws and
-pieces of text are those of all generation: gnomon/models/generation.py.
+When the context is full, its newer half is read again and generation continues. Everything else is
+as in gnomon/models/generation.py.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Sampling", "TextGenerator", "choose", "stream"]
 
 @dataclass(frozen=True)
 class Sampling:
-    """The drawing of the next token; a temperature of 0 takes the likeliest."""
+    """The settings of drawing the next token; temperature 0 takes the most probable one."""
 
     temperature: float = 0.8
     top_k: int = 40
@@ -34,7 +34,7 @@ class Sampling:
 
     @classmethod
     def of(cls, flags: SamplingFlags) -> Sampling:
-        """The drawing that flags ask for, and the default where they do not.
+        """The settings of command-line flags, with defaults for those not given.
 
         >>> Sampling.of(SamplingFlags(top_k=3))
         Sampling(temperature=0.8, top_k=3, seed=0, top_p=1.0)
@@ -44,14 +44,14 @@ class Sampling:
 
 
 class TextGenerator:
-    """A model that writes texts as training reads them: each begins after the end mark."""
+    """A generator of texts as in training: each begins after the end-of-text token."""
 
     def __init__(self, model: CausalLM) -> None:
         self.passes = model.passes
         self.extend = self.passes.extend
 
     def write(self, prompt: Sequence[int], sampling: Sampling) -> Iterator[int]:
-        """Tokens after the prompt, until the end mark or forever."""
+        """The tokens after a prompt, until the end-of-text token."""
         cached, tokens = CachedRows(self.passes), [END_ID, *prompt]
         fresh = tokens[-cached.longest :]
         for number in count():
@@ -67,7 +67,7 @@ class TextGenerator:
 
 
 def choose(scores: np.ndarray, sampling: Sampling, number: int) -> int:
-    """Draw the number-th token of a text; a pure function of scores, seed and number.
+    """The number-th token of a text, drawn by scores; it depends on seed and number only.
 
     >>> choose(np.array([0.0, 2.0, 1.0]), Sampling(temperature=0.0), 0)
     1
@@ -81,6 +81,6 @@ def choose(scores: np.ndarray, sampling: Sampling, number: int) -> int:
 def stream(
     writer: TextGenerator, tokenizer: Tokenizer, prompt: str, sampling: Sampling, most: int
 ) -> Iterator[str]:
-    """Pieces of text as they are written; a character is given when all its bytes are there."""
+    """The pieces of a generated text, each of whole characters."""
     tokens = writer.write(tokenizer.encode(prompt).ids, sampling)
     return text_pieces(islice(tokens, most), tokenizer)

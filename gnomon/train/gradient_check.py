@@ -1,8 +1,8 @@
-"""A microbatch's gradient computed a second time, by other cores and ranks: its bits are the same.
+"""Check a microbatch's gradient by computing it again on other cores and ranks, bit for bit.
 
-For runs without replicas (replicas.py), whose faults nothing else would show. The second time one
-core of each rank does all of its rank's work, and halves of the rows have changed places, so that
-other ranks compute them: a sum of two halves has the same bits either way.
+It is for runs without replicas (replicas.py), whose hardware faults would stay unnoticed. The
+second time one core of each rank does all of its rank's work, and the halves of the rows are
+swapped, so that other ranks compute them: a sum of two halves has the same bits either way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ParameterGradients = dict[str, np.ndarray]
 
 
 class GradientCheck:
-    """Computes the gradient of one microbatch twice every N steps, and compares the bits."""
+    """A check that computes a microbatch's gradient twice, every N steps, and compares the bits."""
 
     def __init__(self, model: CausalLM, team: Team, microbatches: int, every: int) -> None:
         self.team, self.microbatches, self.every = team, microbatches, every
@@ -43,7 +43,7 @@ class GradientCheck:
         self.program, self.device = gn.compile(gathered), next(model.parameters()).device
 
     def before(self, step: int, window: np.ndarray) -> None:
-        """Compare, where it is time, the gradient of one of a step's microbatches; all ranks do."""
+        """Check the gradient of one of a step's microbatches if it is due; all ranks call it."""
         if not self.every or (step + 1) % self.every:
             return
         number, cores = step // self.every, core_numbers()
@@ -58,7 +58,7 @@ class GradientCheck:
             raise GnomonError(sentence(step + 1, reports, all(third)))
 
     def gradients(self, rows: np.ndarray, core: int | None = None) -> ParameterGradients:
-        """Every parameter's gradient, as this rank holds it; nothing of the model changes."""
+        """The gradient of every parameter, this rank's parts; the model is unchanged."""
         before = {name: p.grad for name, p in self.parameters.items()}
         for p in self.parameters.values():
             p.grad = None
@@ -74,15 +74,15 @@ class GradientCheck:
         return found
 
     def unlike(self, one: ParameterGradients, other: ParameterGradients) -> list[str]:
-        """The parameters whose gradients do not have the same bits."""
+        """The names of parameters whose gradients differ in any bit."""
         return [name for name in one if one[name].tobytes() != other[name].tobytes()]
 
 
 def sentence(step: int, reports: Sequence[tuple[list[str], int, str]], repeated: bool) -> str:
-    """The ranks and parameters whose gradients differ, in words.
+    """The message that names the ranks and parameters whose gradients differ.
 
-    reports: of each rank its parameters, its core and its machine. repeated: whether the first
-    computation was repeated a third time.
+    reports: the parameters, the core and the machine of each rank. repeated: whether a third
+    computation equals the first.
     """
     differing = [rank for rank, (names, _, _) in enumerate(reports) if names]
     where = ", ".join(f"rank {rank} on {reports[rank][2]}" for rank in differing)

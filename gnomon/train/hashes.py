@@ -1,7 +1,7 @@
-"""hashes.jsonl of a run: of every step a hash of each value that it computed, where that is wanted.
+"""hashes.jsonl of a run: for every step a hash of each computed value, if requested.
 
-A line says how a process began, which values follow, or a step's hashes, in the order of the
-values. Step 0, or the one that a run was resumed after, is what the steps began with.
+A line has the start of a process, the names of values, or a step's hashes in the order of the
+names. Step 0, or the one that a run was resumed after, has the initial state.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["FILE", "HashLog", "Hashes", "hash_of", "read_hashes"]
 
 FILE = "hashes.jsonl"
 DIGITS = 16
-"""Hexadecimal digits of a hash."""
+"""The number of hexadecimal digits of a hash."""
 
 
 class HashLine(msgspec.Struct, omit_defaults=True):
-    """A line of the file: one of the three kinds."""
+    """A line of hashes.jsonl, of one of three kinds."""
 
     began: dict[str, Any] | None = None
     values: list[ValueName] | None = None
@@ -37,12 +37,12 @@ class HashLine(msgspec.Struct, omit_defaults=True):
 
 @dataclass
 class Hashes:
-    """The contents of a file."""
+    """The contents of a hashes.jsonl."""
 
     began: dict[str, Any] = field(default_factory=dict)
-    """The mesh, its plan and the mode of numerics, where a process began or went on last."""
+    """The mesh, its plan and the mode of numerics at the latest start or resumption."""
     steps: dict[int, tuple[list[ValueName], str]] = field(default_factory=dict)
-    """Step -> its values, and their hashes one after the other."""
+    """The names of the values and their concatenated hashes, by step."""
 
     def of(self, step: int) -> dict[ValueName, str]:
         """The hash of each value of a step."""
@@ -61,10 +61,10 @@ class Hashes:
 
 
 class HashLog:
-    """The open hashes.jsonl of a run; each line is there as soon as it is written."""
+    """The open hashes.jsonl of a run; each line is flushed when it is written."""
 
     def __init__(self, run: Path, after: int, began: Mapping[str, object]) -> None:
-        """Go on after a step: lines of later ones are dropped."""
+        """Continue after a step: lines of later steps are dropped."""
         self.path, self.names = run / FILE, []
         self.steps: set[int] = set()
         kept: list[bytes] = []
@@ -99,7 +99,7 @@ class HashLog:
 
 
 def hash_of(value: np.ndarray) -> str:
-    """The hash of a value: of its bits, its shape and its dtype.
+    """The hash of a value's bits, shape and dtype.
 
     >>> hash_of(np.float32(0)) == hash_of(np.float32(-0.0))
     False
@@ -118,7 +118,7 @@ def read_hashes(run: Path) -> Hashes:
 
 
 def lines_of(run: Path) -> list[bytes]:
-    """The lines of a run's file; half a line at the end is none."""
+    """The complete lines of a run's hashes.jsonl; empty without the file."""
     try:
         return read(run / FILE).split(b"\n")[:-1]
     except FileNotFoundError:

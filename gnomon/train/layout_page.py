@@ -1,4 +1,4 @@
-"""The page of `gnomon plan`: a table of layouts for people, or the same as JSON."""
+"""The output of `gnomon plan`: a table of layouts as text or JSON."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from gnomon.train.team import read_plan
 __all__ = ["LayoutOptions", "as_json", "page", "print_plan"]
 
 REPEATS = 1.1
-"""From which share of repeated work on a page says why."""
+"""The ratio of work from which the page explains repeated work."""
 
 
 class LayoutOptions(NamedTuple):
-    """Options of the command line."""
+    """The options of `gnomon plan`."""
 
     recipe: str
     world: int
@@ -42,7 +42,7 @@ class LayoutOptions(NamedTuple):
 
 
 def print_plan(wanted: LayoutOptions) -> int:
-    """Print the best layouts of a recipe; how far it has come is shown beside them."""
+    """Print the best layouts of a recipe, with a progress bar on stderr; returns the exit code."""
     config, chip = configure(wanted.recipe, list(wanted.changes)), chip_of(wanted.chip)
     plan = PLAN if wanted.plan is None else read_plan(wanted.plan)
     aside = Console(stderr=True)
@@ -56,7 +56,7 @@ def print_plan(wanted: LayoutOptions) -> int:
 
 
 def page(config: Config, chip: Chip, world: int, found: Sequence[RankedLayout]) -> Group:
-    """The layouts, the first one best, then what the figures are."""
+    """The table of layouts, best first, with its footnotes."""
     layers = config.model.num_hidden_layers
     title = f"{config.run.name}, {counted(layers, 'layer')}, on {world:,} of {chip.name}"
     table = Table(title=title, box=None, title_justify="left", pad_edge=False)
@@ -77,7 +77,7 @@ def page(config: Config, chip: Chip, world: int, found: Sequence[RankedLayout]) 
 
 
 def milliseconds(seconds: float) -> str:
-    """A time below a second.
+    """The text of a time below a second.
 
     >>> milliseconds(0.01677)
     '16.8 ms'

@@ -1,4 +1,4 @@
-"""The layouts of a training step over a world: mesh shapes, each with its forecast, best first."""
+"""Layouts of a training step over a world: meshes, each with its forecast, best first."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from gnomon.train.forecast import COARSE, DEPTHS, Forecast, forecast
 __all__ = ["BEST", "RankedLayout", "best_layouts", "layouts_of"]
 
 BEST = 10
-"""The layouts that are shown."""
+"""The number of layouts to show."""
 REASONS = 4
-"""Maximum number of reasons in the error that no layout fits."""
+"""The maximum number of reasons in the error that no layout fits."""
 
 ReportProgress = Callable[[Sequence[DeviceMesh]], Iterable[DeviceMesh]]
-"""Shows how far a list of layouts has come."""
+"""A function that iterates over layouts and shows the progress."""
 
 
 class RankedLayout(NamedTuple):
-    """A layout and its forecast; flops of a rank beside an equal share of one process's."""
+    """A layout, its forecast, and its work: a rank's flops over an equal part of one process's."""
 
     mesh: DeviceMesh
     forecast: Forecast
     work: float
-    """1 where nothing is computed twice."""
+    """1 if nothing is computed twice."""
 
 
-def silent(meshes: Sequence[DeviceMesh]) -> Iterable[DeviceMesh]:
-    """Give meshes back without showing progress."""
+def without_progress(meshes: Sequence[DeviceMesh]) -> Iterable[DeviceMesh]:
+    """The meshes, without a progress bar."""
     return meshes
 
 
 def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[DeviceMesh]:
-    """Every mesh of so many ranks over the mesh axes that a plan knows.
+    """Every mesh of `world` ranks over the mesh axes of a plan.
 
     >>> [" ".join(f"{name}={n}" for name, n in mesh.axes) for mesh in layouts_of(2)]
     ['data=1 shard=1 tensor=2', 'data=1 shard=2 tensor=1', 'data=2 shard=1 tensor=1']
@@ -51,7 +51,7 @@ def layouts_of(world: int, plan: ShardingPlan = PLAN) -> Iterator[DeviceMesh]:
 
 
 def factors(world: int, count: int) -> Iterator[tuple[int, ...]]:
-    """Every way to write a number as a product of so many, in order."""
+    """Every way to write a number as a product of `count` factors, in order."""
     if count == 1:
         yield (world,)
         return
@@ -61,7 +61,7 @@ def factors(world: int, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def why_not(config: Config, mesh: DeviceMesh, plan: ShardingPlan) -> str:
-    """Why a step cannot be shared out so; empty where it can."""
+    """The reason why a step cannot be sharded over a mesh; empty if it can."""
     sizes, model = dict(mesh.axes), config.model
     rows, ranks = config.train.batch_size, prod(sizes.get(name, 1) for name in plan.rows)
     if ranks > rows:
@@ -80,9 +80,9 @@ def best_layouts(
     world: int,
     chip: Chip,
     plan: ShardingPlan = PLAN,
-    report: ReportProgress = silent,
+    report: ReportProgress = without_progress,
 ) -> list[RankedLayout]:
-    """The layouts that take the least time among those that fit in memory, at most ten."""
+    """The fastest layouts among those that fit in memory, at most ten."""
     if world < 1:
         raise ConfigError(f"plan: --world: expected int >= 1: got {world}.")
     reasons, possible = dict[str, None](), list[DeviceMesh]()
@@ -92,17 +92,18 @@ def best_layouts(
     found: dict[DeviceMesh, Forecast] = {}
     for depths in (COARSE, DEPTHS) if config.model.num_hidden_layers > COARSE[1] else (COARSE,):
         made = (
-            (mesh, tried(config, mesh, chip, plan, depths, reasons)) for mesh in report(possible)
+            (mesh, tried_layout(config, mesh, chip, plan, depths, reasons))
+            for mesh in report(possible)
         )
         found = {mesh: each for mesh, each in made if each is not None}
         possible = sorted(found, key=lambda mesh: found[mesh].seconds)[:BEST]
     if not possible:
-        refuse(world, chip, reasons)
+        refuse_all_layouts(world, chip, reasons)
     alone = forecast(config, DeviceMesh.of(()), chip, plan, COARSE).flops / world
     return [RankedLayout(mesh, found[mesh], found[mesh].flops / alone) for mesh in possible]
 
 
-def tried(
+def tried_layout(
     config: Config,
     mesh: DeviceMesh,
     chip: Chip,
@@ -123,18 +124,18 @@ def tried(
 
 
 def too_large(made: Forecast, chip: Chip) -> str:
-    """The memory that a layout needs, and that a chip has, in words."""
+    """A message on the memory that a layout needs and that the chip has."""
     needs, has = scaled(made.memory, "B"), scaled(chip.memory, "B")
     return f"needs {needs} on each rank: {chip.name} has {has}"
 
 
 def spelled(mesh: DeviceMesh) -> str:
-    """A mesh as the command line takes it."""
+    """A mesh in the command line's notation."""
     return ",".join(f"{name}={count}" for name, count in mesh.divided) or "one rank"
 
 
-def refuse(world: int, chip: Chip, reasons: Iterable[str]) -> None:
-    """Raise, with why nothing fits."""
+def refuse_all_layouts(world: int, chip: Chip, reasons: Iterable[str]) -> None:
+    """Raise an error that says why no layout fits."""
     shown = "".join(f"\n  {reason}" for reason in list(reasons)[:REASONS])
     raise ConfigError(
         f"plan: no layout of {world} ranks of {chip.name} fits:{shown}\n"

@@ -1,4 +1,4 @@
-"""The learning rate at a step: up along a line, flat, down along a line."""
+"""The learning rate at a step: linear warmup, constant, linear decay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["factor_at"]
 
 
 def factor_at(step: int, config: Config) -> float:
-    """The part of the full rate that step (counted from 0) uses."""
+    """The factor of the learning rate at a step, counted from 0: warmup, constant, decay."""
     schedule = config.schedule
     steps = max(schedule.steps, config.train.steps)
     falling = schedule.decay_fraction * steps

@@ -1,7 +1,7 @@
-"""A run's folder belongs to one trainer at a time, and must stay where it is while it trains.
+"""A lock on a run's folder, so that only one trainer uses it, and it is not moved meanwhile.
 
-The system gives the lock back when its process ends, however that ends. What a process that was
-killed left aside is swept by the next one.
+The system releases the lock when its process ends, however that ends. Leftovers of a killed process
+are removed by the next one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ fcntl = Lazy("fcntl")  # Windows has none, which is reported elsewhere
 
 LOCK = "lock"
 ASIDE = re.compile(r"\..+\.[0-9a-f]{32}")
-"""The pattern of the names of files and folders that are not complete."""
+"""The pattern of the names of incomplete files and folders."""
 
 
 class Lock:
-    """The right to write into a run's folder, until it is released or its process ends."""
+    """An exclusive lock on a run's folder, until it is released or its process ends."""
 
     def __init__(self, run: Path) -> None:
         self.run, self.path = run, run / LOCK
@@ -56,7 +56,7 @@ class Lock:
                         path.unlink(missing_ok=True)
 
     def check(self) -> None:
-        """Stop when the folder is no longer the one that was locked."""
+        """Raise an error if the folder is no longer the locked one."""
         try:
             same = os.path.samestat(os.stat(self.path), os.fstat(self.handle))
         except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """The training run: from a configuration to a summary, stoppable and resumable at every step.
 
-Text, model and optimizer are made here; how a step works is step.py, what is written down
-metrics.py and checkpoint.py, what is shown progress.py.
+Text, model and optimizer are made here; step.py trains a step, metrics.py and checkpoint.py write
+files, progress.py prints.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ from gnomon.train.tokenizer import load_tokenizer
 __all__ = ["Trainer"]
 
 COPIES = 4
-"""Numbers in memory per weight: itself, its gradient, two averages."""
+"""The numbers in memory per weight: itself, its gradient, two averages."""
 
 
 @dataclass
 class Trainer:
-    """Trains one run from its start, or from a checkpoint, to its end."""
+    """The training of one run, from its start or a checkpoint to its end."""
 
     config: Config
     folder: Path
@@ -63,21 +63,21 @@ class Trainer:
     resumed: Checkpoint | None = None
     lock: Lock | None = None
     team: Team = field(default_factory=Team)
-    """The ranks that train together; the first one writes and speaks."""
+    """The ranks that train together; the first one writes files and prints."""
     branches: list[dict[str, object]] = field(default_factory=list)
-    """After which steps it went on with another way of learning."""
+    """The steps after which the run continued with changed learning settings."""
     watch: StepTimes = field(default_factory=StepTimes)
     held_out_loss: float | None = None
     done: int = 0
-    """Steps taken, those before a resumption too."""
+    """The number of completed steps, including those before a resumption."""
     hashes: HashLog | None = None
-    """The log in which the first rank writes hashes of the values of steps."""
+    """The first rank's log of hashes of steps' values."""
 
     def __post_init__(self) -> None:
         self.done = self.resumed.step if self.resumed else 0
 
     def prepare(self) -> None:
-        """Make text, model and optimizer; a resumed run gets them from its checkpoint."""
+        """Make text, model and optimizer; a resumed run loads them from its checkpoint."""
         refuse_too_large(self.config.model, COPIES)
         tokenizer = None
         begins = self.resumed.folder if self.resumed else self.config.train.init_from
@@ -126,13 +126,13 @@ class Trainer:
         )
 
     def load(self, checkpoint: Checkpoint) -> None:
-        """Fill parameters and the optimizer's state."""
+        """Load parameters and the optimizer's state from a checkpoint."""
         place = self.team.mesh, self.team.rank
         load_parameters(self.model, checkpoint.parameters(), *place)
         load_optimizer(self.model, self.optimizer, checkpoint.optimizer(), *place)
 
     def introduction(self) -> list[str]:
-        """The introduction of a run."""
+        """The lines that describe a run at its start."""
         corpus, steps = self.text.corpus, self.config.train.steps
         size = sum(p.numel() for p in self.model.parameters())
         return [
@@ -144,7 +144,7 @@ class Trainer:
         ]
 
     def other_numerics(self) -> list[str]:
-        """A warning to a resumed run whose first steps were computed in another order."""
+        """A warning if a run is resumed with another version of numerics; else nothing."""
         began = self.resumed.trainer.get("numerics", 1) if self.resumed else NUMERICS
         if began == NUMERICS:
             return []
@@ -154,7 +154,7 @@ class Trainer:
         ]
 
     def refuse_other_text(self) -> None:
-        """Stop when a resumed run would read other files than it began with."""
+        """Refuse to resume a run on another corpus."""
         found = self.text.corpus.hash
         if self.resumed and self.resumed.trainer.get("data_hash") != found:
             raise CheckpointError(
@@ -193,7 +193,7 @@ class Trainer:
         return stop
 
     def meet(self, stop: Stop) -> bool:
-        """Hear from every rank after a step: whether anybody asked to stop, and who has written."""
+        """Exchange the ranks' states after a step; returns whether any rank was asked to stop."""
         compared = self.compares_at(self.done)
         sums = self.replay.sums(self.saves_at(self.done)) if compared else []
         states = self.team.gather([stop.asked is not None, self.writer.finished, sums])
@@ -203,17 +203,17 @@ class Trainer:
         return any(asked for asked, _, _ in states)
 
     def compares_at(self, done: int) -> bool:
-        """Whether replicas are compared after a step: before each checkpoint, and now and then."""
+        """Whether replicas are compared after a step: regularly, and before each checkpoint."""
         every = self.config.train.compare_replicas_every
         return self.compares and (done % every == 0 or self.saves_at(done))
 
     @property
     def compares(self) -> bool:
-        """Whether there are replicas to compare."""
+        """Whether replicas are compared in this run."""
         return self.team.mesh.size() > 1 and self.config.train.compare_replicas_every > 0
 
     def replay_step(self, step: int, exchanged: bool) -> int:
-        """Take a step once more, with the rows of another rank where they are exchanged."""
+        """Repeat a step, with rows in another order if `exchanged`; its checksum of own losses."""
         window, rate = self.given(step)
         self.step(np.roll(window, len(window) // 2, 0) if exchanged else window, rate)
         return self.step.own_checksum
@@ -230,13 +230,13 @@ class Trainer:
         return checkpoint.step
 
     def save(self, done: int) -> None:
-        """Save the state as that after so many steps, to the end."""
+        """Save the state as that after `done` steps, and wait for completion."""
         self.writer.begin(self.contents(done))
         self.writer.wait()
 
     @property
     def leads(self) -> bool:
-        """Whether this rank writes and speaks."""
+        """Whether this rank writes files and prints."""
         return self.team.leads
 
     def take(self, step: int, metrics: Metrics | None) -> None:
@@ -264,7 +264,7 @@ class Trainer:
         return window, self.config.optimizer.learning_rate * factor_at(step, self.config)
 
     def begin_hashes(self) -> HashLog | None:
-        """The log of hashes, where they are wanted, with what the steps begin with."""
+        """The log of hashes with the initial state; None if they are not recorded by this rank."""
         if not self.config.train.record_hashes:
             return None
         state = state_of(self.model, self.optimizer)
@@ -276,19 +276,19 @@ class Trainer:
         return log
 
     def arrays_of(self, step: int, loss: float, norm: float) -> StepArrays:
-        """Everything that a step was given, computed and left, whole, on all ranks."""
+        """The inputs, computed values and resulting state of a step, gathered on all ranks."""
         made = numbers_of(*self.given(step)) | values_as_arrays(self.step.values, loss, norm)
         return made | state_of(self.model, self.optimizer)
 
     def record(self, done: int, arrays: StepArrays) -> None:
-        """Write down the hashes of a step."""
+        """Log the hashes of a step."""
         if self.hashes:
             self.hashes.write(done, arrays)
 
     def write_down(
         self, done: int, found: tuple[float, float, float, float], metrics: Metrics | None
     ) -> None:
-        """Look at held-out text when it is time, all ranks together; write a line, and show it."""
+        """Evaluate held-out text if it is due, on all ranks; log and show the step's metrics."""
         train, (loss, norm, rate, seconds) = self.config.train, found
         shape = (train.batch_size, train.sequence_length)
         row: dict[str, object] = {"step": done, "loss": loss, "learning_rate": rate}
@@ -311,7 +311,7 @@ class Trainer:
         self.progress.update(self.status(done, loss))
 
     def refuse_what_is_not_finite(self, step: int, loss: float, norm: float) -> None:
-        """Stop before such numbers reach a checkpoint."""
+        """Stop with an error if the loss or the gradient norm is not finite."""
         if not (math.isfinite(loss) and math.isfinite(norm)):
             self.writer.wait()
             if self.compares:
@@ -351,7 +351,7 @@ class Trainer:
 
     @property
     def tokens_per_s(self) -> float:
-        """The tokens per second of this process's steps, the first ones left out."""
+        """The tokens per second of this process's steps, without the first ones."""
         train, seconds = self.config.train, self.watch.seconds_per_step
         return train.batch_size * train.sequence_length / seconds if seconds else 0.0
 
@@ -367,12 +367,12 @@ class Trainer:
         return done == self.config.train.steps or (every > 0 and done % every == 0)
 
     def check(self) -> None:
-        """Stop when the run's folder is gone."""
+        """Raise an error if the run's folder is gone."""
         if self.lock is not None:
             self.lock.check()
 
     def contents(self, done: int) -> CheckpointContents:
-        """Everything that a checkpoint holds, and this rank's share of its tensors."""
+        """The contents of a checkpoint, with this rank's part of the tensors."""
         place = self.team.mesh, self.team.rank
         return CheckpointContents(
             step=done,

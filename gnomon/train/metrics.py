@@ -1,4 +1,4 @@
-"""Metrics of a run: a line of JSON per step, and a summary at the end."""
+"""Metrics of a run: a line of JSON per step, and a final summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAMAGED = "metrics.jsonl.damaged"
 
 
 class MetricsRow(msgspec.Struct):
-    """A line, as far as it is read again."""
+    """The fields of a line that are read again."""
 
     step: Annotated[int, Meta(ge=0, le=10**18)]
     loss: float | None = None
@@ -28,12 +28,12 @@ class MetricsRow(msgspec.Struct):
 
 
 class Metrics:
-    """The open metrics.jsonl of a run; each line is there as soon as it is written."""
+    """The open metrics.jsonl of a run; each line is written at once."""
 
     def __init__(self, run: Path, after: int = 0) -> None:
-        """Go on after a step: lines of later ones, which a crash outlived, are dropped.
+        """Continue after a step: lines of later steps are dropped.
 
-        Lines that cannot be read are left out, and the file as it was is put aside.
+        If lines cannot be read, they are dropped, and a copy of the file is kept.
         """
         self.path = run / FILE
         found, self.unreadable = rows_of(run)
@@ -45,7 +45,7 @@ class Metrics:
         """The offset of the next line, and the lines that could not be written yet."""
 
     def write(self, row: Mapping[str, object]) -> OSError | None:
-        """Add one line; what a full disk refuses waits for the next one, and is given back."""
+        """Write a line; returns the error of a full disk, after which the line is retried later."""
         self.pending += line(row)
         try:
             self.settle()
@@ -54,7 +54,7 @@ class Metrics:
         return None
 
     def settle(self) -> None:
-        """Write every line that waits."""
+        """Write all pending lines."""
         with naming(self.path):
             self.place = write_at(self.handle, memoryview(self.pending), self.place)
         self.pending = b""
@@ -70,12 +70,12 @@ def line(row: Mapping[str, object]) -> bytes:
 
 
 def read_metrics(run: Path) -> list[dict]:
-    """Every whole row of a run; none when it has none yet."""
+    """The valid rows of a run's metrics; empty without the file."""
     return rows_of(run)[0]
 
 
 def rows_of(run: Path) -> tuple[list[dict], int]:
-    """Every whole row of a run, and how many lines are none; half a line at the end is no line."""
+    """The valid rows of a run's metrics, and the number of invalid complete lines."""
     try:
         lines = read(run / FILE).split(b"\n")[:-1]
     except FileNotFoundError:
@@ -89,7 +89,7 @@ def rows_of(run: Path) -> tuple[list[dict], int]:
 
 
 def write_summary(run: Path, summary: Mapping[str, object]) -> Path:
-    """Publish summary.json."""
+    """Write summary.json; returns its path."""
     path = run / "summary.json"
     publish(path, msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n")
     return path

@@ -29,14 +29,14 @@ ROUNDING = (
     "numbers, which is quicker and has other bits."
 )
 Activations = Annotated[Literal["", "int8"], Parameter(help=ROUNDING)]
-"""What commands round activations to."""
+"""The type that commands round activations to."""
 
 
 def opened_model(name: str | None, activations: Activations = "") -> tuple[CausalLM, TextFormat]:
     """The model and tokenizer of a GGUF file, a Hugging Face folder or a run.
 
-    Matrices of a GGUF file stay in its blocks: the tokens are those of decoded ones, unless
-    activations are rounded.
+    Matrices of a GGUF file stay quantized: the tokens are those of decoded ones, unless activations
+    are rounded.
     """
     path = model_path(name)
     in_blocks = path.suffix == ".gguf"
@@ -48,7 +48,7 @@ def opened_model(name: str | None, activations: Activations = "") -> tuple[Causa
 
 
 def refuse_rounding(path: Path, in_blocks: bool, activations: str) -> None:
-    """Refuse to round the activations of a model that is not in blocks, or is a program."""
+    """Refuse to round the activations of a model that is no GGUF file."""
     if activations and not in_blocks:
         raise ConfigError(
             f"--activations {activations}: is for GGUF files: got {path}. Leave it out."
@@ -56,7 +56,7 @@ def refuse_rounding(path: Path, in_blocks: bool, activations: str) -> None:
 
 
 def opened_writer(name: str | None, activations: Activations = "") -> tuple[WritesText, TextFormat]:
-    """A model and its texts as `opened_model` gives them, or the decoder of a program file."""
+    """The model and text format of a command's argument; of a .gnp file, its decoder."""
     if name is None or Path(name).suffix != ".gnp":
         return opened_model(name, activations)
     refuse_rounding(Path(name), False, activations)
@@ -65,7 +65,7 @@ def opened_writer(name: str | None, activations: Activations = "") -> tuple[Writ
 
 
 def model_path(name: str | None) -> Path:
-    """A GGUF file, a folder of Hugging Face's, or the checkpoint of a run."""
+    """The path of a GGUF file, a Hugging Face folder, or the checkpoint of a run."""
     path = Path(name) if name is not None else None
     if path is None or not (path.suffix == ".gguf" or (path / "config.json").is_file()):
         path = runs.find_checkpoint(name).folder

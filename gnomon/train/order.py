@@ -1,7 +1,7 @@
-"""The order of reading: the piece of text for (seed, step, place in the batch), a pure function.
+"""The order of training text: the window of (seed, step, index in the batch), a pure function.
 
-Nothing is remembered between steps, so resuming needs no state, and any number of readers agree.
-Shuffling is by sorting hashes: no library's generator, whose stream may change between versions.
+Resuming needs no state, and any number of readers agree. Windows are shuffled by sorting hashes,
+since library generators may change between versions.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def windows(tokens: int, length: int) -> int:
-    """The number of windows of a length, each with the token after it, that fit without overlap."""
+    """The number of windows of `length` tokens and a target after each, without overlap."""
     return (tokens - 1) // length
 
 
 @memo
 @lru_cache(maxsize=2)
 def shuffled(seed: int, epoch: int, count: int) -> np.ndarray:
-    """The windows in the order of one pass over the text."""
+    """The order of the windows in one pass over the text."""
     start = mix(np.array([seed], np.uint64) * ODD + np.uint64(epoch))
     keys = mix(start + np.arange(1, count + 1, dtype=np.uint64) * ODD)
     return np.argsort(keys, kind="stable")
 
 
 def batch_at(tokens: np.ndarray, shape: tuple[int, int], seed: int, step: int) -> np.ndarray:
-    """The windows of one step, (batch, length + 1): each token and, shifted by one, its target.
+    """The windows of a step, (batch, length + 1): each token and, shifted by one, its target.
 
-    A pass reads every window once, in an order of its own.
+    Each pass reads every window once, in a new order.
     """
     batch, length = shape
     count = windows(len(tokens), length)

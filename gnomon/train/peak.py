@@ -1,4 +1,4 @@
-"""Peak: the fastest arithmetic seen on this machine, to which `% of peak` refers."""
+"""The highest measured arithmetic rate of this machine, the basis of `% of peak`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Peak", "measured_peak"]
 SIZE = 768
 ROUNDS = 8
 RISEN = 1.01
-"""A smaller rise is not worth a line: shares are printed as whole percents."""
+"""The smallest rise of the peak that is reported: fractions are printed as whole percents."""
 
 
 @dataclass
 class Peak:
-    """The most flop per second that a probe or a step reached, on all ranks together.
+    """The highest flops per second reached by a probe or a step, on all ranks together.
 
-    A machine that is busy while it is probed reaches less than it can: a faster step is the peak
-    from then on.
+    A machine that is busy while it is probed reaches less than it can: a faster step raises the
+    peak.
     """
 
     flops: float
@@ -31,7 +31,7 @@ class Peak:
         self.before = self.flops
 
     def part(self, flops: float) -> float:
-        """A step's flop per second as a part of the peak, which it raises where it is above.
+        """A step's flops per second as a fraction of the peak, which it may raise.
 
         >>> peak = Peak(2e9)
         >>> peak.part(1e9), peak.part(4e9), peak.part(1e9)
@@ -41,7 +41,7 @@ class Peak:
         return flops / self.flops
 
     def correction(self) -> str:
-        """A line that marks figures of before, where the peak rose by a percent; else nothing.
+        """A note that earlier fractions are too high, if the peak rose by a percent; else empty.
 
         >>> peak = Peak(2e9)
         >>> peak.part(4e9), peak.correction()
@@ -58,7 +58,7 @@ class Peak:
 
 
 def measured_peak() -> float:
-    """Multiplications and additions per second of a float32 matrix product that fits the cache."""
+    """The flops per second of a float32 matrix product that fits the cache."""
     ones = gn.from_numpy(np.ones((SIZE, SIZE), np.float32))
 
     @gn.compile

@@ -1,4 +1,4 @@
-"""The loss plot: one SVG without scripts, readable on light and on dark."""
+"""The loss plot: one SVG without scripts, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Points = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 720, 400
 LARGEST = 1e30
-"""A loss that is drawn is smaller."""
+"""Losses from this one on are not drawn."""
 LEFT, RIGHT, TOP, BOTTOM = 56, 20, 44, 44
 
 STYLE = """
@@ -32,7 +32,7 @@ STYLE = """
 
 
 def loss_plot(title: str, training: Points, held_out: Points) -> str:
-    """The SVG of losses over steps.
+    """The SVG of training and held-out losses over steps.
 
     >>> loss_plot("run", [(1, 5.0), (2, 4.0)], [(2, 4.5)]).startswith("<svg")
     True
@@ -61,7 +61,7 @@ def loss_plot(title: str, training: Points, held_out: Points) -> str:
 
 
 def smoothed(points: Points, weight: float = 0.95) -> list[tuple[float, float]]:
-    """A running mean that starts unbiased."""
+    """The exponential moving average of points, without bias at the start."""
     mean = total = 0.0
     result = []
     for x, y in points:
@@ -87,19 +87,19 @@ class PlotArea:
         return round(across, 2), round(down, 2)
 
     def line(self, kind: str, points: Points) -> str:
-        """A line through points; nothing for fewer than two."""
+        """The SVG of a line through points; empty for fewer than two."""
         if len(points) < 2:
             return ""
         placed = " ".join(f"{x},{y}" for x, y in (self.place(*point) for point in points))
         return f'<polyline class="{kind}" points="{placed}"/>'
 
     def dots(self, points: Points) -> list[str]:
-        """A dot per point."""
+        """The SVG of a dot for each point."""
         placed = [self.place(*point) for point in points]
         return [f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>' for x, y in placed]
 
     def axes(self) -> list[str]:
-        """Grid lines and their numbers."""
+        """The SVG of grid lines and their numbers."""
         parts = []
         for value in ticks(self.low, self.high):
             _, y = self.place(0, value)

@@ -1,6 +1,6 @@
-"""`gnomon profile`: steps of a recipe under the profiler, and what is written and said about them.
+"""`gnomon profile`: profile steps of a recipe, and write and print the results.
 
-Tokens are drawn at random: what a step costs does not depend on them, and no text has to be read.
+Tokens are random: the cost of a step does not depend on them, and no text must be read.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = ["PROFILES", "ProfileOptions", "compare", "measured", "profile"]
 PROFILES = Path("profiles")
 TRACE, PERFETTO, PAGE, RECORDS = "trace.json", "trace.pftrace", "profile.html", "records.json"
 WIDTH = 150
-"""Columns where there is no terminal."""
+"""The number of columns without a terminal."""
 
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """Options of the command line."""
+    """The options of `gnomon profile`."""
 
     recipe: str = "python"
     changes: tuple[str, ...] = ()
@@ -63,9 +63,9 @@ class ProfileOptions:
 def profile(
     wanted: ProfileOptions, console: Console | None = None, team: Team | None = None
 ) -> Path:
-    """Record steps of a recipe, write everything about them, show where time and memory go.
+    """Profile steps of a recipe, write all files, and print where time and memory go.
 
-    Of a team the first rank writes, about all of them, on its clock.
+    The first rank of a team writes, for all of them, on its clock.
     """
     if wanted.steps < 1:
         raise ConfigError(f"profile: --steps: expected int >= 1: got {wanted.steps}.")
@@ -75,11 +75,11 @@ def profile(
     config = configure(wanted.recipe, list(wanted.changes))
     if config.run.threads:
         gn.set_num_threads(config.run.threads)
-    made, zero = recording(config, wanted.steps, team.mesh if team else ALONE)
+    made, zero = recorded_rank(config, wanted.steps, team.mesh if team else ALONE)
     ranks: list[Profile] = []
     folder = wanted.out or PROFILES / f"{config.run.name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if team is not None and team.mesh.size() > 1:
-        ranks, error = gathered(made, zero, team)
+        ranks, error = gathered_profiles(made, zero, team)
         if not team.leads:
             return folder
         made = as_one(ranks)
@@ -92,8 +92,8 @@ def profile(
     return folder
 
 
-def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
-    """The profiles of all ranks, and by how much the clocks may be wrong, in nanoseconds.
+def gathered_profiles(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
+    """The profiles of all ranks, and the largest error of their clocks in nanoseconds.
 
     zero: this rank's time at which its profile begins.
     """
@@ -109,13 +109,13 @@ def gathered(made: Profile, zero: int, team: Team) -> tuple[list[Profile], int]:
 
 
 def measured(config: Config, steps: int) -> Profile:
-    """The profile of a recipe's steps, with the passes of the compilation before them."""
-    return recording(config, steps, ALONE)[0]
+    """The profile of a recipe's steps on one process, with the passes of compilation."""
+    return recorded_rank(config, steps, ALONE)[0]
 
 
-def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
+def recorded_rank(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, int]:
     """Profile the steps on one rank of a mesh; also the process's clock at the profile's zero."""
-    step = prepared(config, mesh)
+    step = prepared_step(config, mesh)
     with profiled() as compiling:
         for _ in range(WARMING):
             step()
@@ -128,8 +128,8 @@ def recording(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile, in
     return made, running.began - later
 
 
-def prepared(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
-    """A recipe's step on tokens of its own."""
+def prepared_step(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[float, float]]:
+    """A function that runs a recipe's step on random tokens."""
     kind = kind_of(config.model)
     model = kind.model(config.model)
     kind.initialize(model, config.run.seed)
@@ -146,23 +146,23 @@ def prepared(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tuple[flo
 
 
 def joined(compiling: Profile, running: Profile) -> Profile:
-    """Steps, and before them the passes that compiled their programs."""
+    """The profile of steps, preceded by the passes that compiled their programs."""
     passes = [event for event in compiling.events if event.kind == "compile"]
     first = min((event.start for event in passes), default=0)
     later = max((event.end - first for event in passes), default=0)
-    earlier = [moved(event, -first) for event in passes]
-    return replace(running, events=[*earlier, *(moved(e, later) for e in running.events)])
+    earlier = [moved_later(event, -first) for event in passes]
+    return replace(running, events=[*earlier, *(moved_later(e, later) for e in running.events)])
 
 
-def moved(event: Event, by: int) -> Event:
-    """A copy of an event, later by `by`."""
+def moved_later(event: Event, by: int) -> Event:
+    """A copy of an event, `by` nanoseconds later."""
     return replace(event, start=event.start + by, end=event.end + by)
 
 
 def write(
     made: Profile, folder: Path, title: str, ranks: Sequence[Profile] = ()
 ) -> dict[Path, str]:
-    """Write a profile in all its forms; what each file is."""
+    """Write a profile in all formats; returns each file's description."""
     folder.mkdir(parents=True, exist_ok=True)
     write_page(made, folder / PAGE, title)
     write_chrome(ranks or made, folder / TRACE)
@@ -179,7 +179,7 @@ def write(
 
 
 def tell(console: Console, made: Profile) -> None:
-    """Show the ten costliest lines, and the largest buffers at the peak of memory."""
+    """Print the ten costliest lines, and the largest buffers at the peak of memory."""
     console.print(summary(made), highlight=False)
     console.print()
     console.print(line_table(made))
@@ -194,7 +194,7 @@ def tell(console: Console, made: Profile) -> None:
 
 
 def compare(before: Path, after: Path, console: Console | None = None) -> None:
-    """Show what changed between two profiles, by line."""
+    """Print the differences between two profiles, by line."""
     console = console or wide_console(WIDTH)
     first, second = read_profile(before), read_profile(after)
     for path, made in ((before, first), (after, second)):

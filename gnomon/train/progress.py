@@ -1,4 +1,4 @@
-"""Progress of a run: a live line on a terminal, a plain one now and then elsewhere."""
+"""Progress of a run: a live line on a terminal, else a plain line now and then."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rich.text import Text
 __all__ = ["Progress", "Status", "StepTimes", "WARMING", "bytes_text", "duration", "peak_memory"]
 
 PLAIN_EVERY = 10.0
-"""Seconds between plain lines."""
+"""The seconds between status lines without a terminal."""
 
 
 WARMING = 2
-"""The first steps of a process compile: once without the optimizer's state, once with it."""
+"""The number of first steps that compile: one without the optimizer's state, one with it."""
 
 
 @dataclass
 class StepTimes:
-    """The seconds of steps: the first, which compile, and the others."""
+    """The seconds of steps, separately for the first ones, which compile."""
 
     warming: float = 0.0
     warmed: int = 0
@@ -31,10 +31,10 @@ class StepTimes:
     steps: int = 0
     last: float = 0.0
     measuring: float = 0.0
-    """Seconds of the latest look at held-out text."""
+    """The seconds of the latest evaluation of held-out text."""
 
     def count(self, seconds: float) -> None:
-        """Add a step."""
+        """Add the time of a step."""
         self.last = seconds
         if self.warmed < WARMING:
             self.warming += seconds
@@ -45,18 +45,18 @@ class StepTimes:
 
     @property
     def seconds_per_step(self) -> float:
-        """The mean of steps that compile nothing; before there is one, the latest step."""
+        """The mean time of steps that compile nothing; the latest step's before there is one."""
         return self.stepping / self.steps if self.steps else self.last
 
     @property
     def compiling(self) -> float:
-        """The seconds of the first steps beyond their computing."""
+        """The seconds that the first steps took to compile."""
         return max(0.0, self.warming - self.warmed * self.seconds_per_step)
 
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a run."""
+    """The status of a run after a step."""
 
     step: int
     steps: int
@@ -64,11 +64,11 @@ class Status:
     held_out: float | None
     tokens_per_s: float
     of_peak: float
-    """Useful arithmetic as a part of the measured peak."""
+    """The useful flops per second as a fraction of the measured peak."""
     memory: int
-    """Bytes, at most so far."""
+    """The peak of memory in bytes."""
     left: float
-    """Seconds."""
+    """The remaining seconds."""
 
     def __str__(self) -> str:
         held_out = "-" if self.held_out is None else f"{self.held_out:.3f}"
@@ -80,7 +80,7 @@ class Status:
 
 
 class Progress:
-    """Inside `with Progress() as progress:`, `update` shows a status and `say` a lasting line."""
+    """A context that displays progress: `update` shows a status, `say` prints a lasting line."""
 
     def __init__(self, console: Console | None = None, quiet: bool = False) -> None:
         self.console = console or Console(highlight=False, soft_wrap=True, quiet=quiet)
@@ -105,7 +105,7 @@ class Progress:
             self.live.stop()
 
     def say(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a lasting line."""
         self.console.print(Text(line))
 
     def update(self, status: Status) -> None:
@@ -120,7 +120,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """A length of time for people.
+    """The text of a duration in seconds.
 
     >>> duration(9), duration(75), duration(7260)
     ('9s', '1m15s', '2h01m')
@@ -134,7 +134,7 @@ def duration(seconds: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """A number of bytes for people.
+    """The text of a number of bytes.
 
     >>> bytes_text(999), bytes_text(1_500_000)
     ('999 B', '1.5 MB')
@@ -147,7 +147,7 @@ def bytes_text(count: float) -> str:
 
 
 def peak_memory() -> int:
-    """The most memory that this process ever had, in bytes; 0 where the system does not say."""
+    """The peak memory of this process in bytes; 0 if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows

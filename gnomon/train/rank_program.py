@@ -1,7 +1,7 @@
-"""One rank's program of a training step, from shapes alone: for worlds and models of any size.
+"""One rank's program of a training step, from shapes alone, for worlds and models of any size.
 
-Nothing is run and no parameter has a value; other ranks are not there. The program is the one that
-training would compile.
+Nothing is run, parameters have no values, and other ranks need not exist. The program is the one
+that training would compile.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["rank_program", "step_graph"]
 
 
 def step_graph(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> Graph:
-    """A step over a mesh as the first rank captures it: global values, and their layouts.
+    """The graph of a step over a mesh, captured by the first rank: global values with layouts.
 
-    Tokens that travel have places for an even load, and some more.
+    The exchange of tokens has the capacity of an even load, with a margin.
     """
     train = config.train
     with here.along(connect(mesh, FakeBackend(0, mesh.size()))):
@@ -48,5 +48,5 @@ def step_graph(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> G
 
 @collector.paused()
 def rank_program(config: Config, mesh: DeviceMesh, plan: ShardingPlan = PLAN) -> ProgramBlock:
-    """The first rank's kernels and transfers, in the order in which they run."""
+    """The first rank's kernels and transfers in the order of execution."""
     return kernels_of(step_graph(config, mesh, plan), context())

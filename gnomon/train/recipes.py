@@ -1,4 +1,4 @@
-"""Whole configurations by name. A recipe is a function; `gnomon train NAME` runs it."""
+"""Complete configurations by name; `gnomon train NAME` runs one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def python() -> Config:
 
 
 def tiny() -> Config:
-    """See everything work in seconds; it learns little."""
+    """A tiny model that trains in seconds; it learns little."""
     return Config(
         run=RunConfig(name="tiny"),
         corpus=CorpusConfig(held_out_percent=2),
@@ -107,9 +107,9 @@ RECIPES: dict[str, Callable[[], Config]] = {
 
 
 def configure(recipe: str, changes: list[str]) -> Config:
-    """The configuration of a recipe's name or a TOML file, with `a.b=c` changes.
+    """The configuration of a recipe or a TOML file, with `a.b=c` changes.
 
-    A file may say `recipe = "python"` and change parts of it.
+    A file may name a recipe, such as `recipe = "python"`, and change parts of it.
     """
     path = Path(recipe)
     if path.suffix == ".toml":
@@ -119,13 +119,13 @@ def configure(recipe: str, changes: list[str]) -> Config:
             if str(path) in str(wrong):
                 raise
             raise ConfigError(f"{path}: {wrong}") from None
-    return build(with_first_model(overridden(to_dict(named(recipe)), changes), changes))
+    return build(with_first_model(overridden(to_dict(config_named(recipe)), changes), changes))
 
 
 def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any]:
-    """Add the sizes of the model that `train.init_from` names to the configuration.
+    """Add the model configuration of `train.init_from` to a configuration.
 
-    `--set model.…` in `changes` overrides these sizes; the model sizes of a recipe do not.
+    `--set model.…` in `changes` overrides it; the model of a recipe does not.
     """
     train = found.get("train")
     folder = train.get("init_from") if isinstance(train, dict) else None
@@ -136,8 +136,8 @@ def with_first_model(found: dict[str, Any], changes: list[str]) -> dict[str, Any
     return found | {"model": model | own}
 
 
-def named(recipe: str) -> Config:
-    """A recipe's configuration."""
+def config_named(recipe: str) -> Config:
+    """The configuration of a recipe, by name."""
     if recipe not in RECIPES:
         raise ConfigError(
             f"train: {recipe[:LONGEST]} is neither a recipe nor a .toml file: "
@@ -147,12 +147,12 @@ def named(recipe: str) -> Config:
 
 
 def from_file(path: Path) -> dict[str, Any]:
-    """The dictionaries of a file, over the recipe that it names."""
+    """The dictionaries of a TOML file, merged over the recipe that it names."""
     found = read_toml(path)
     base = found.pop("recipe", None)
     if base is None:
         return found
-    merged: dict = to_dict(named(str(base)))
+    merged: dict = to_dict(config_named(str(base)))
     for group, values in found.items():
         known = isinstance(values, dict) and group in merged
         merged[group] = {**merged[group], **values} if known else values

@@ -1,6 +1,6 @@
-"""Values of a step to be compared with another run's: tokens, values, state, as whole arrays.
+"""Record a step's values as whole arrays, to compare them with another run's.
 
-Under a mesh all ranks take part where a value is made whole; the first one writes.
+Under a mesh all ranks gather each value; the first one writes.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ StepArrays = dict[ValueName, np.ndarray]
 
 
 def circumstances(team: Team) -> dict[str, object]:
-    """The mesh and its plan, on which bits do not depend, and numerics, on which they do."""
+    """The mesh, the plan, and the mode of numerics of a run."""
     mesh = ",".join(f"{name}={count}" for name, count in team.mesh.axes)
     record = {"mesh": mesh, "numerics": current().numerics, "plan": asdict(team.plan)}
     return record | ({"plan_file": str(team.plan_file)} if team.plan_file else {})
 
 
 def numbers_of(window: np.ndarray, rate: float) -> StepArrays:
-    """The inputs of a step."""
+    """The tokens and the learning rate of a step, as named arrays."""
     given = {"tokens": window, "learning rate": np.float64(rate)}
     return {ValueName("input", name, ""): np.asarray(value) for name, value in given.items()}
 
 
 def values_as_arrays(values: Values, loss: float, norm: float) -> StepArrays:
-    """The values that a step computed."""
+    """The computed values of a step, its loss and gradient norm, as named arrays."""
     found = {name: value.cpu().numpy() for name, value in values.items()}
     for name, value in (("loss", loss), ("gradient norm", norm)):
         found[ValueName("result", name, "")] = np.asarray(value, np.float32)
@@ -44,12 +44,12 @@ def values_as_arrays(values: Values, loss: float, norm: float) -> StepArrays:
 
 
 def state_of(model: nn.Module, optimizer: optim.AdamW) -> StepArrays:
-    """Parameters and the optimizer's state, as all ranks ask for them."""
-    return named("parameter", parameter_arrays(model)) | named(
+    """The parameters and the optimizer's state as named arrays; all ranks call it."""
+    return with_phase("parameter", parameter_arrays(model)) | with_phase(
         "optimizer", optimizer_arrays(model, optimizer)
     )
 
 
-def named(phase: str, arrays: Mapping[str, np.ndarray]) -> StepArrays:
-    """Arrays under the names of values."""
+def with_phase(phase: str, arrays: Mapping[str, np.ndarray]) -> StepArrays:
+    """Arrays with ValueNames of a phase in place of names."""
     return {ValueName(phase, name, ""): array for name, array in arrays.items()}

@@ -1,9 +1,9 @@
-"""Steps taken again from the last state on which replicas agreed, to find which rank was at fault.
+"""Repeat steps from the last state on which replicas agreed, to find which rank was at fault.
 
-Of three replicas and more the majority says it (replicas.py). Of two, a rank is at fault whose
-results are not those of its own first run. A fault reaches both by the next gradients, so the one
-whose results changed first is named; the losses of a rank's own tokens, which it computes alone,
-tell when. Where that decides nothing, each rank takes the rows of the other.
+With three or more replicas the majority decides (replicas.py). With two, a rank is at fault if it
+does not repeat its own results. A fault reaches both with the next gradients, so the rank whose
+results changed first is named, by the losses of its own tokens, which it computes alone. If that
+decides nothing, each rank computes the rows of the other.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gnomon.train.team import Team
 __all__ = ["KeptState", "Replay", "Verdict"]
 
 KEEP_EVERY = 4
-"""Comparisons from one copy of the state to the next: a copy takes longer than a comparison."""
+"""The comparisons between two copies of the state: a copy takes longer than a comparison."""
 
 
 class KeptState:
-    """A copy of this rank's parts of a state, and of the draws that follow, while it fits."""
+    """A copy of this rank's part of a state and of the random state, if memory suffices."""
 
     def __init__(self, model: Module, optimizer: Optimizer, beside: int = 1) -> None:
-        """beside: the ranks that share this machine's memory."""
+        """Prepare a copy; beside: the number of ranks that share this machine's memory."""
         self.model, self.optimizer = model, optimizer
         self.limit = memory_limit() // beside
         self.step: int | None = None
@@ -59,13 +59,13 @@ class KeptState:
         self.step, self.draws = step, gn.get_rng_state()
 
     def put_back(self) -> None:
-        """Go back to the state that was kept."""
+        """Restore the copied state."""
         put_back(self.model, self.optimizer, self.arrays)
         gn.set_rng_state(self.draws)
 
 
 class ReplayedStep(NamedTuple):
-    """A step that was taken again: the losses of this rank's own tokens, the state of all after."""
+    """A repeated step: the checksum of own losses, and all ranks' checksums of the state."""
 
     own: int
     sums: list[Sums]
@@ -73,18 +73,18 @@ class ReplayedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The ranks at fault, or those among which nothing decides; and what steps taken again gave."""
+    """The ranks at fault, or those that remain undecided, with the outcome of repeated steps."""
 
     ranks: tuple[int, ...]
     why: str
-    """The difference as the end of a sentence; empty if no majority tells which copy is wrong."""
+    """The difference as the end of a sentence; empty if no majority decides which copy is wrong."""
     after: int | None
-    """The step after which steps were taken again; None where there was no state to begin from."""
+    """The step from which steps were repeated; None without a saved state."""
     parted: int | None = None
-    """The first step after which replicas differed again."""
+    """The first repeated step after which replicas differed again; None if they agreed."""
 
     def sentences(self, done: int, hosts: Sequence[str]) -> str:
-        """The verdict in words."""
+        """The verdict as a message."""
         named = ", ".join(f"rank {rank} on {hosts[rank]}" for rank in self.ranks)
         if self.after is None:
             outcome = "There is no earlier state to take steps again from."
@@ -108,29 +108,30 @@ class Verdict:
 
 @dataclass
 class Replay:
-    """The comparison of replicas and, where they differ, the search for the rank at fault."""
+    """The comparison of replicas and, if they differ, the search for the rank at fault."""
 
     replicas: Replicas
     kept: KeptState
     team: Team
     take: Callable[[int, bool], int]
-    """Takes a step with this rank's rows or with another's; gives a checksum of the losses of its
-    own tokens."""
+    """Runs a step, with this rank's rows or another's; returns a checksum of the losses of its own
+    tokens.
+    """
     reload: Callable[[], int | None]
-    """Goes back to the newest checkpoint; gives its step."""
+    """Loads the newest checkpoint; returns its step, or None."""
     save: Callable[[int], None]
-    """Saves the state as that after a step."""
+    """Saves the state as the checkpoint of a step."""
     rows: int
     """A number that must be divisible by the number of ranks that continue without a faulty one."""
     seen: dict[int, int] = field(default_factory=dict)
-    """The checksums of own losses since a state was kept, by step."""
+    """The checksums of own losses by step, since the latest copy of the state."""
     agreed: int = 0
-    """Comparisons at which all agreed since then."""
+    """The number of agreeing comparisons since the latest copy."""
     keeps: bool = True
-    """Whether a copy of the state follows the comparison that is under way."""
+    """Whether the state is copied after the current comparison."""
 
     def sums(self, saves: bool) -> Sums:
-        """The checksums to compare: with the optimizer's state before a copy, which saves have."""
+        """The checksums to compare, with the optimizer's state if a copy or checkpoint follows."""
         self.keeps = saves or self.agreed + 1 >= KEEP_EVERY
         return self.replicas.sums(with_state=self.keeps)
 
@@ -140,7 +141,7 @@ class Replay:
         self.compare(done, self.team.gather(self.replicas.sums()))
 
     def compare(self, done: int, sums: Sequence[Sums]) -> None:
-        """Keep a state that has the same bits on all ranks; name a rank that has others."""
+        """Compare all ranks' checksums: copy a state equal on all, else name a rank at fault."""
         difference = self.replicas.difference(sums)
         if difference is not None:
             self.refuse(done, self.verdict(done, sums, difference))
@@ -150,7 +151,7 @@ class Replay:
         self.agreed = 0 if self.keeps else self.agreed + 1
 
     def refuse(self, done: int, verdict: Verdict) -> NoReturn:
-        """Stop with a verdict; the state on which all agreed is saved before, if it was kept."""
+        """Stop with a verdict; a copied state on which all ranks agreed is saved first."""
         if verdict.after and self.back() == verdict.after:
             self.save_agreed(verdict.after)
         hosts = self.team.gather(platform.node())
@@ -159,12 +160,12 @@ class Replay:
         raise GnomonError(f"train: {verdict.sentences(done, hosts)}")
 
     def save_agreed(self, step: int) -> None:
-        """Save the state to which training was rolled back, if all ranks' copies of it agree."""
+        """Save the restored state as a checkpoint, if all ranks agree on it."""
         if self.replicas.difference(self.team.gather(self.replicas.sums())) is None:
             self.save(step)
 
     def verdict(self, done: int, sums: Sequence[Sums], difference: Difference) -> Verdict:
-        """Take the steps again, and say who was at fault."""
+        """Repeat the steps, and decide which ranks were at fault."""
         after, outvoted = self.back(), "differs from the other replicas"
         if after is None or after >= done:
             return Verdict(difference.ranks, outvoted * difference.outvoted, None)
@@ -173,17 +174,17 @@ class Replay:
         if difference.outvoted:
             return Verdict(difference.ranks, outvoted, after, parted)
         moments = dict(enumerate(self.team.gather(self.moment(after, straight, sums))))
-        named = earliest({rank: moments[rank] for rank in difference.ranks})
+        named = first_ranks({rank: moments[rank] for rank in difference.ranks})
         if not named:
             self.back()
             exchanged = self.steps_from(after, done, exchanged=True)
             parted = parted or self.parted(after, exchanged)
-            named = earliest({r: unlike(straight, exchanged, r) for r in difference.ranks})
+            named = first_ranks({r: unlike(straight, exchanged, r) for r in difference.ranks})
         why = "does not repeat its own first run" if named else ""
         return Verdict(named or difference.ranks, why, after, parted)
 
     def back(self) -> int | None:
-        """Go back to the state that all ranks kept, or to the newest checkpoint; to which step."""
+        """Restore the ranks' copied state, or the newest checkpoint; returns its step, or None."""
         kept = self.team.gather(self.kept.step)
         if None in kept:
             return self.reload()
@@ -191,7 +192,7 @@ class Replay:
         return kept[0]
 
     def steps_from(self, after: int, done: int, exchanged: bool = False) -> list[ReplayedStep]:
-        """Take steps again, and compare all ranks after each."""
+        """Repeat steps, and compare all ranks after each."""
         taken = []
         for step in range(after, done):
             own = self.take(step, exchanged)
@@ -199,12 +200,12 @@ class Replay:
         return taken
 
     def parted(self, after: int, taken: Sequence[ReplayedStep]) -> int | None:
-        """The first step after which replicas differ."""
+        """The first step after which replicas differ; None if they agree."""
         differing = (k for k, x in enumerate(taken) if self.replicas.difference(x.sums))
         return next((after + 1 + k for k in differing), None)
 
     def moment(self, after: int, taken: Sequence[ReplayedStep], sums: Sequence[Sums]) -> int | None:
-        """The first replayed step whose results differ from this rank's first run, or None."""
+        """The first repeated step whose results differ from this rank's first run, or None."""
         for k, (own, _) in enumerate(taken):
             if self.seen.get(after + k, own) != own:
                 return k
@@ -213,13 +214,13 @@ class Replay:
 
 
 def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int) -> int | None:
-    """The first of some steps after which a rank's state was another one the second time."""
+    """The index of the first step after which a rank's states differ between two repetitions."""
     pairs = enumerate(zip(first, second, strict=True))
     return next((k for k, (x, y) in pairs if x.sums[rank] != y.sums[rank]), None)
 
 
-def earliest(moments: Mapping[int, int | None]) -> tuple[int, ...]:
-    """The ranks that changed first; none where all changed at once, or no rank did.
+def first_ranks(moments: Mapping[int, int | None]) -> tuple[int, ...]:
+    """The ranks that differed first; empty if all did at once, or none did.
 
     >>> earliest({0: 3, 1: 2}), earliest({0: None, 1: 2}), earliest({0: 2, 1: 2})
     ((1,), (1,), ())

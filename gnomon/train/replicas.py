@@ -1,8 +1,8 @@
-"""Replicas compared: ranks that hold the same parts of a run's state must hold the same bits.
+"""Compare replicas: ranks with the same parts of a run's state must have the same bits.
 
-Equal programs on equal inputs give equal bits, so a difference is a fault of a machine: of memory,
-of a core, of a message. Each rank sends eight bytes for every way in which tensors are split. Which
-rank was at fault, where no majority says so, is replay.py's business.
+Equal programs on equal inputs give equal bits, so a difference is a fault of a machine: memory, a
+core, a message. Each rank sends eight bytes for every way in which tensors are split. If no
+majority shows which rank was at fault, replay.py finds out.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from gnomon.train.state import own_parts, parameters_and_buffers
 __all__ = ["Difference", "Replicas", "Sums", "checksum"]
 
 MeshAxes = tuple[str, ...]
-"""The mesh axes over which a tensor is split."""
+"""The mesh axes over which a tensor is sharded."""
 Sums = Sequence[tuple[MeshAxes, int]]
-"""A rank's checksums, of each way to be split."""
+"""A rank's checksums, one for each sharding."""
 WORD = 2**64
 ODD = 0x9E3779B97F4A7C15
-"""An odd factor: what follows does not undo what came before."""
+"""An odd factor, so that later words do not cancel earlier ones."""
 
 
 def checksum(arrays: Sequence[np.ndarray]) -> int:
-    """Eight bytes that change with every single bit of some arrays.
+    """An 8-byte checksum of arrays that changes with every single bit.
 
     >>> checksum([np.zeros(3)]) == checksum([np.zeros(3)])
     True
@@ -50,7 +50,7 @@ def checksum(arrays: Sequence[np.ndarray]) -> int:
 
 @dataclass(frozen=True)
 class Difference:
-    """Ranks whose bits are not those of the other replicas, or of which none has a majority."""
+    """The ranks that differ from a majority of replicas, or all ranks of a group without one."""
 
     ranks: tuple[int, ...]
     outvoted: bool
@@ -58,16 +58,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class Replicas:
-    """The state of a rank: parameters, buffers, the optimizer's; and who else holds the same."""
+    """The comparison of a rank's parameters, buffers and optimizer state with its replicas."""
 
     model: Module
     optimizer: Optimizer
     mesh: DeviceMesh
 
     def sums(self, with_state: bool = True) -> list[tuple[MeshAxes, int]]:
-        """A checksum of the tensors of each way to be split; those of an optimizer's state last.
+        """A checksum of the tensors of each sharding; those of the optimizer's state are last.
 
-        Without the latter they are the beginning of what they are with it. A fault of the state
+        Without the optimizer's state, the result is a prefix of that with it. A fault of the state
         changes parameters at the next step.
         """
         held = own_parts(self.model, self.optimizer if with_state else None)
@@ -79,7 +79,7 @@ class Replicas:
         return [(axes, checksum(arrays)) for (_, axes), arrays in sorted(found.items())]
 
     def difference(self, sums: Sequence[Sums]) -> Difference | None:
-        """The ranks that differ, given the checksums of all; None where replicas agree."""
+        """The ranks that differ, given the checksums of all; None if replicas agree."""
         wrong: set[int] = set()
         undecided: set[int] = set()
         for k, (axes, _) in enumerate(sums[0]):
@@ -95,5 +95,5 @@ class Replicas:
         return Difference(tuple(sorted(found)), bool(wrong)) if found else None
 
     def groups(self, axes: Sequence[str]) -> list[list[int]]:
-        """Ranks that hold the same parts of tensors that are split over these mesh axes."""
+        """The groups of ranks with equal parts of tensors that are sharded over these mesh axes."""
         return self.mesh.groups(*(name for name in self.mesh.names if name not in axes))

@@ -1,8 +1,8 @@
 """Resuming: which values of the configuration may change, and which changes make a branch.
 
-A resumed run ends in the bits of a run that was begun with the same configuration. A change that
-keeps this is free; one of how it learns makes a branch, which the run's checkpoints and its summary
-record from then on; one that would make it another run is refused.
+A resumed run ends with the bits of an uninterrupted one. Changes that preserve this are free;
+changes of how it learns make a branch, which is recorded in later checkpoints and the summary;
+changes of what the run is are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FREE = (
     "train.verify_every",
     *("evaluation.", "sample."),
 )
-"""Keys, or beginnings of keys, of which no bit depends; the text is compared by its hash."""
+"""Keys, or prefixes of keys, on which no bit depends; the text is compared by its hash."""
 FIXED = (
     *("run.seed", "corpus.", "model.", "train.batch_size", "train.sequence_length"),
     "train.init_from",
@@ -44,20 +44,20 @@ class ConfigChange:
 
 
 def differences(before: Config, now: Config) -> list[ConfigChange]:
-    """The values that differ, by their keys."""
+    """The changed values between two configurations."""
     old, new = flat(to_dict(before)), flat(to_dict(now))
     return [ConfigChange(key, old.get(key), new[key]) for key in new if old.get(key) != new[key]]
 
 
 def flat(groups: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Values by GROUP.NAME."""
+    """The values of nested dictionaries by GROUP.NAME."""
     return {f"{group}.{name}": v for group, part in groups.items() for name, v in part.items()}
 
 
 def weighed(made: Config, now: Config, done: int) -> tuple[list[ConfigChange], list[ConfigChange]]:
-    """The changes that are free, and those that make a branch after so many steps.
+    """The free changes, and those that make a branch after `done` steps; others are refused.
 
-    made: what the steps so far were taken with.
+    made: the configuration of the steps so far.
     """
     found = differences(made, now)
     for change in found:
@@ -78,5 +78,5 @@ def weighed(made: Config, now: Config, done: int) -> tuple[list[ConfigChange], l
 
 
 def bends(change: ConfigChange) -> bool:
-    """Whether the learning rate of a step follows from this, beside how large it is at most."""
+    """Whether a change affects the shape of the learning-rate schedule."""
     return change.key.startswith(("schedule.", "train.steps"))

@@ -51,7 +51,7 @@ CONFIG = "run.json"
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A run that is about to start or to resume."""
+    """A run that is about to start or resume."""
 
     folder: Path
     config: Config
@@ -60,14 +60,14 @@ class TrainingRun:
     """The checkpoint to resume from; None for a new run."""
     remarks: tuple[str, ...] = ()
     branches: tuple[dict[str, object], ...] = ()
-    """Where it was, or is, going on with another way of learning."""
+    """The steps at which the run continued with changed learning settings."""
 
 
 def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
     """Create a new run, or open one to resume.
 
-    What an old run recorded holds, with the changes made to it; RECIPE only says which one is meant
-    when run.dir does not. Where run.dir is there and no run has begun in it, one begins.
+    A resumed run has its recorded configuration with `changes`; recipe only selects the run if
+    run.dir is not set. If the folder run.dir exists without a run, one begins in it.
     """
     if resume:
         wanted = overridden({}, changes).get("run", {}).get("dir")
@@ -87,7 +87,7 @@ def begin(recipe: str | None, changes: list[str], resume: bool) -> TrainingRun:
 
 
 def refuse_missing(folder: Path) -> None:
-    """Refuse to resume a run in a missing folder, whose name may be mistyped."""
+    """Refuse to resume a run in a missing folder, whose name may be misspelled."""
     if not folder.exists():
         beside = [path.parent.name for path in folder.parent.glob(f"*/{CONFIG}")]
         others = f": {near(folder.name, beside)}" if beside else "."
@@ -102,7 +102,7 @@ def resumable(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """A train command with a fixed folder, and the command that resumes the run there.
 
-    ranks: how many there are at first, and later.
+    ranks: the number of ranks of the first launch, and of later ones.
     """
     if len(set(ranks)) > 1 and any(word.startswith("--mesh") for word in command):
         raise ConfigError(
@@ -126,7 +126,7 @@ def resumable(
 
 
 def together(run: TrainingRun | None, team: Team) -> TrainingRun:
-    """The run on every rank: the first one has begun it, and holds its lock."""
+    """The run on every rank, from the first one, which has begun it and holds its lock."""
     shared = None
     if run is not None:
         at = run.checkpoint and str(run.checkpoint.folder)
@@ -139,7 +139,7 @@ def together(run: TrainingRun | None, team: Team) -> TrainingRun:
 
 
 def go_on(folder: Path, changes: list[str]) -> TrainingRun:
-    """An old run from its newest whole checkpoint, or from its start if nothing was saved."""
+    """An existing run, resumed from its newest valid checkpoint, or from its start without one."""
     lock = Lock(folder)
     checkpoint, problems = newest(folder)
     if checkpoint is None and problems:
@@ -165,7 +165,7 @@ def go_on(folder: Path, changes: list[str]) -> TrainingRun:
 
 
 def recorded_config(folder: Path, checkpoint: Checkpoint | None) -> tuple[Config, list[str]]:
-    """The configuration of a run, from its folder or else from its checkpoint, and remarks."""
+    """The configuration of a run from its folder, or else from its checkpoint; and remarks."""
     try:
         return read_config(folder), []
     except (CheckpointError, ConfigError) as wrong:
@@ -176,7 +176,7 @@ def recorded_config(folder: Path, checkpoint: Checkpoint | None) -> tuple[Config
 
 
 def new_run(name: str, wanted: str | None) -> Path:
-    """Make the folder of a new run: the wanted one, or one with the date in its name."""
+    """Create the folder of a new run: the given one, or one with the date in its name."""
     if wanted is not None:
         folder = Path(wanted)
         refuse_full(folder)
@@ -194,7 +194,7 @@ def new_run(name: str, wanted: str | None) -> Path:
 
 
 def refuse_full(folder: Path) -> None:
-    """Stop where something else is; a run that did not begin left its lock, or half a file."""
+    """Refuse a folder with other files than the leftovers of a run that did not begin."""
     there = folder.exists()
     if there and (not folder.is_dir() or any(not is_left(x.name) for x in folder.iterdir())):
         raise ConfigError(
@@ -204,12 +204,12 @@ def refuse_full(folder: Path) -> None:
 
 
 def is_left(name: str) -> bool:
-    """Whether a run that did not begin leaves a file of this name."""
+    """Whether a name is that of a leftover of a run that did not begin."""
     return name == LOCK or bool(ASIDE.fullmatch(name))
 
 
 def latest_run(name: str = "") -> Path:
-    """The run that was begun last among those in runs/ whose folder's name begins so."""
+    """The latest run in runs/ whose folder's name starts with `name`."""
     found = [path.parent for path in RUNS.glob(f"{name}*/{CONFIG}")]
     if not found:
         raise ConfigError(f"no run in {RUNS / name}*. Start one: gnomon train {name}.")
@@ -217,7 +217,7 @@ def latest_run(name: str = "") -> Path:
 
 
 def find_run(name: str | None) -> Path:
-    """A run by its folder or its name in runs/; none: the latest."""
+    """The run of a folder or of a name in runs/; None: the latest."""
     if name is None:
         return latest_run()
     for folder in (Path(name), RUNS / name):
@@ -229,7 +229,7 @@ def find_run(name: str | None) -> Path:
 
 
 def find_checkpoint(name: str | None) -> Checkpoint:
-    """A checkpoint by its own folder, or the newest whole one of a run."""
+    """The checkpoint in a folder, or the newest valid one of a run."""
     if name is not None and (Path(name) / "trainer.json").is_file():
         return verified(Path(name))
     run = find_run(name)
@@ -240,7 +240,7 @@ def find_checkpoint(name: str | None) -> Checkpoint:
 
 
 def write_config(run: Path, config: Config) -> None:
-    """Record what a run is made of."""
+    """Write the configuration of a run."""
     publish(run / CONFIG, to_json(to_dict(config)))
 
 
@@ -254,5 +254,5 @@ def read_config(run: Path) -> Config:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run."""
+    """Whether a folder contains a run."""
     return (folder / CONFIG).is_file() or bool(checkpoints(folder))

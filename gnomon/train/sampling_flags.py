@@ -1,4 +1,4 @@
-"""The flags of `gnomon generate`, `complete`, `chat` and `serve` that say how a text is drawn."""
+"""Flags of `gnomon generate`, `complete`, `chat` and `serve` that set how tokens are sampled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["SamplingFlags", "UNSET"]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SamplingFlags:
-    """The sampling settings of a command line; a command says what those are that it leaves out."""
+    """The sampling settings of a command line; commands decide what None means."""
 
     max_new_tokens: int | None = None
     """Maximum number of new tokens of a text."""
@@ -29,7 +29,7 @@ class SamplingFlags:
     """Random seed."""
 
     def checked(self) -> SamplingFlags:
-        """Check all; raises ConfigError for a value with which no text can be drawn."""
+        """The flags, checked; ConfigError for invalid values."""
         for name in ("max_new_tokens", "top_k", "seed"):
             self._refuse(name, "int >= 0", lambda x: x >= 0)
         self._refuse("seed", "int < 2 ** 64", lambda x: x < 1 << 64)
@@ -38,18 +38,18 @@ class SamplingFlags:
         return self
 
     def _refuse(self, name: str, expected: str, takes: Any) -> None:
-        """Raise an error for a flag's value."""
+        """Raise ConfigError if a flag's value is set and not accepted."""
         value = getattr(self, name)
         if value is not None and not takes(value):
             flag = name.replace("_", "-")
             raise ConfigError(f"generate: --{flag}: expected {expected}: got {value}.")
 
     def given(self) -> dict[str, Any]:
-        """The flags that were given, by name."""
+        """The set flags by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def options(self) -> dict[str, Any]:
-        """Arguments of `model.generate`, and a seed; a temperature of 0 draws nothing.
+        """The arguments of `model.generate`, including a seed; temperature 0 turns sampling off.
 
         >>> SamplingFlags(temperature=0.0, seed=3).options()
         {'seed': 3, 'do_sample': False}
@@ -63,4 +63,4 @@ class SamplingFlags:
 
 
 UNSET = SamplingFlags()
-"""No flag was given."""
+"""Sampling flags that are all unset."""

@@ -1,4 +1,4 @@
-"""`gnomon serve`: a server for a model, by OpenAI's protocol."""
+"""`gnomon serve`: serve a model by OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def serve(
     limits
         The most that the server takes.
     activations
-        What layers round their input to.
+        The type to which layers round their inputs.
     sampling
         How texts are drawn.
     """

@@ -1,7 +1,7 @@
-"""An endpoint that speaks OpenAI's protocol: chat/completions, completions and models.
+"""An HTTP server for OpenAI's protocol: chat/completions, completions and models.
 
-Bodies are read by types, and what a request asks for and no model here does is refused. Texts are
-written together by one thread (writer.py).
+Requests are validated by types, and unsupported settings are refused. One thread generates all
+texts together (writer.py).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ requests, routing = Lazy("starlette.requests"), Lazy("starlette.routing")
 __all__ = ["CompletionRequest", "LIMITS", "ModelServer", "ServerLimits", "lacking"]
 
 IGNORED = frozenset({"user", "store", "metadata", "service_tier", "stream_options"})
-"""Fields that choose nothing of what is written."""
+"""Fields that do not affect the text."""
 NEUTRAL = (None, False, 0, "", [], {}, "text")
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ServerLimits:
-    """The most that a server takes, and its flags. Raises ConfigError where that is nothing."""
+    """The limits of a server, which are also its flags. Raises ConfigError for limits below 1."""
 
     body: Annotated[int, Parameter(name="max-body")] = 1 << 22
     """Maximum bytes of a request; a longer one gets status 413."""
@@ -55,7 +55,7 @@ class ServerLimits:
 
 
 LIMITS = ServerLimits()
-"""Limits of a server without flags."""
+"""The default limits of a server."""
 
 
 class CompletionRequest(msgspec.Struct):
@@ -75,7 +75,7 @@ class CompletionRequest(msgspec.Struct):
     n: int = 1
 
     def options(self) -> dict[str, Any]:
-        """The settings of `generate`."""
+        """The arguments of `generate`."""
         most = self.max_completion_tokens or self.max_tokens
         drawing = {"top_p": self.top_p, "top_k": self.top_k, "seed": self.seed}
         flags = SamplingFlags(max_new_tokens=most, temperature=self.temperature, **drawing)
@@ -84,7 +84,7 @@ class CompletionRequest(msgspec.Struct):
 
 
 def request_of(content: bytes) -> CompletionRequest:
-    """A request; fields that are not read must change nothing."""
+    """The request in a JSON body; unsupported fields are refused unless they have no effect."""
     try:
         found = msgspec.json.decode(content, type=dict[str, Any])
         for name in sorted({*found} - {*CompletionRequest.__struct_fields__} - IGNORED):
@@ -106,9 +106,9 @@ def lacking(missing: ModuleNotFoundError) -> ModuleNotFoundError:
 
 
 class ModelServer:
-    """A model that answers requests, and its application.
+    """A model that answers requests, and its ASGI application.
 
-    sampling: the settings of requests that leave them out.
+    sampling: the settings of requests that do not set them.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class ModelServer:
         self.started = int(time.time())
 
     def application(self) -> Any:
-        """An ASGI application, which any server of such runs."""
+        """The ASGI application."""
         try:
             post, route = {"methods": ["POST"]}, routing.Route
             return applications.Starlette(
@@ -141,25 +141,25 @@ class ModelServer:
 
     @asynccontextmanager
     async def lifespan(self, _: Any) -> AsyncIterator[None]:
-        """The time in which texts are written."""
+        """The application's lifetime, at whose end the writing thread is closed."""
         yield
         await concurrency.run_in_threadpool(self.writer.close)
 
     async def models(self, _: Any) -> Any:
-        """The one model."""
+        """Respond with the list of models, which has one."""
         model = {"id": self.name, "object": "model", "owned_by": "gnomon", "created": self.started}
         return responses.JSONResponse({"object": "list", "data": [model]})
 
     async def chat(self, request: Any) -> Any:
-        """The answer to messages."""
+        """Respond to a request for a chat completion."""
         return await self.answered(request, "chat.completion")
 
     async def complete(self, request: Any) -> Any:
-        """The text after a prompt."""
+        """Respond to a request for a text completion."""
         return await self.answered(request, "text_completion")
 
     async def answered(self, request: Any, kind: str) -> Any:
-        """A whole text, or a stream of its pieces; a request that cannot be met gets an error."""
+        """Respond with a whole text or a stream; invalid requests get an error."""
         try:
             wanted = request_of(await self.body(request))
             ids = await concurrency.run_in_threadpool(self.ids, wanted, kind)
@@ -167,12 +167,12 @@ class ModelServer:
             text = PendingText(Answer(self.model, self.texts, ids, options).row)
             self.writer.submit(text)
         except GnomonError as wrong:
-            return refused(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
+            return error_response(wrong, wrong.status if isinstance(wrong, Refusal) else 400)
         reply = Reply(self.name, kind, text, len(ids))
         return Sending(self.writer, text, reply.stream if wanted.stream else reply.whole)
 
     async def body(self, request: Any) -> bytes:
-        """The bytes of a request, as many as are taken."""
+        """The bytes of a request, refused if too long."""
         content, most = bytearray(), self.limits.body
         try:
             async for part in request.stream():
@@ -184,7 +184,7 @@ class ModelServer:
         return bytes(content)
 
     def ids(self, request: CompletionRequest, kind: str) -> list[int]:
-        """The tokens of a request's messages, or of its prompt."""
+        """The token ids of a request's messages or prompt."""
         if request.model not in (None, self.name):
             raise ConfigError(f"serve: model must be {self.name}: got {brief(request.model)}.")
         is_chat = kind == "chat.completion"
@@ -202,7 +202,7 @@ class Sending:
         self.writer, self.text, self.send = writer, text, send
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send it, as an ASGI application."""
+        """Send the response, as an ASGI application."""
         sending, leaving = map(asyncio.ensure_future, (self.send(send), left(receive)))
         try:
             await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -216,13 +216,13 @@ class Sending:
 
 
 async def left(receive: Any) -> None:
-    """Wait until the client is gone."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 class Reply:
-    """An answer in the words of the protocol. read: how many tokens were before it."""
+    """The response to a request in OpenAI's format. read: the number of prompt tokens."""
 
     def __init__(self, name: str, kind: str, text: PendingText, read: int) -> None:
         self.kind, self.text, self.read = kind, text, read
@@ -230,12 +230,12 @@ class Reply:
         self.head: dict[str, Any] = {**own, "object": kind, "model": name}
 
     async def whole(self, send: Any) -> None:
-        """Send the whole answer."""
+        """Send the whole text as one JSON response."""
         try:
             text = "".join([piece async for piece in self.text])
         except Exception as wrong:
             status = wrong.status if isinstance(wrong, Refusal) else 500
-            await refused(wrong, status)({"type": "http"}, None, send)
+            await error_response(wrong, status)({"type": "http"}, None, send)
             return
         is_chat, count = self.kind == "chat.completion", self.text.row.count
         said = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
@@ -245,7 +245,7 @@ class Reply:
         await responses.JSONResponse(found)({"type": "http"}, None, send)
 
     async def stream(self, send: Any) -> None:
-        """Send pieces of the answer as events."""
+        """Send the text in pieces, as server-sent events."""
         kind = [(b"content-type", b"text/event-stream; charset=utf-8")]
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         async for found in self.events():
@@ -254,7 +254,7 @@ class Reply:
         await send({"type": "http.response.body", "body": b""})
 
     async def events(self) -> AsyncIterator[Any]:
-        """Pieces of the answer as events; an error of the model is the last one."""
+        """The events of a streamed text; an error of the model is the last one."""
         is_chat = self.kind == "chat.completion"
         head = self.head | ({"object": "chat.completion.chunk"} if is_chat else {})
 
@@ -274,24 +274,24 @@ class Reply:
         yield "[DONE]"
 
     def choice(self, said: dict[str, Any], reason: str | None) -> dict[str, Any]:
-        """The one choice."""
+        """The entry of `choices` with these fields."""
         return {"index": 0, "finish_reason": reason, "logprobs": None, **said}
 
     @property
     def reason(self) -> str:
-        """Why the text ended."""
+        """The finish reason: "stop" or "length"."""
         return "stop" if self.text.row.ended else "length"
 
 
 def error_of(wrong: Exception, status: int) -> dict[str, Any]:
-    """An error in the words of the protocol."""
+    """The JSON object of an error."""
     ours = isinstance(wrong, GnomonError)
     message = str(wrong) if ours else f"serve: the model failed: {type(wrong).__name__}: {wrong}"
     kind = "invalid_request_error" if status < 500 else "server_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
-def refused(wrong: Exception, status: int) -> Any:
+def error_response(wrong: Exception, status: int) -> Any:
     """The JSON response of an error."""
     later = {"retry-after": "1"} if status == 503 else None
     return responses.JSONResponse(error_of(wrong, status), status, later)

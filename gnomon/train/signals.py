@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM as a wish to stop: the loop saves between two steps and ends.
+"""Ctrl-C and SIGTERM request a stop: the loop saves after the current step and ends.
 
-A second Ctrl-C does not wait.
+A second Ctrl-C stops at once.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ __all__ = ["Stop"]
 
 
 class Stop:
-    """Inside `with Stop() as stop:`, `stop.asked` is the signal that came, or None.
+    """A context that records Ctrl-C and SIGTERM: `stop.asked` is the signal, or None.
 
-    Only the main thread can listen; elsewhere nothing ever asks.
+    Only the main thread receives signals; in others `asked` stays None.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -39,12 +39,12 @@ class Stop:
             signal.signal(name, handler)  # type: ignore[arg-type]
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Remember the first signal; a second one interrupts at once."""
+        """Record the first signal; a second one raises KeyboardInterrupt."""
         if self.asked is not None:
             raise KeyboardInterrupt
         self.asked = signal.Signals(number)
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a process that a signal ended; 0 when none came."""
+        """The exit code for the recorded signal; 0 without one."""
         return 128 + self.asked if self.asked is not None else 0

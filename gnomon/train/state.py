@@ -1,8 +1,7 @@
 """Parameters and optimizer state as named arrays, and back (models/stored_parameters.py).
 
-AdamW's two averages add `.exp_avg` and `.exp_avg_sq` to
-the model's, its count `.step`.
-The format on disk is defined in checkpoint.py.
+AdamW's moments have the parameter's name with `.exp_avg` and `.exp_avg_sq`, its count `.step`. The
+format on disk is defined in checkpoint.py.
 """
 
 from __future__ import annotations
@@ -47,23 +46,23 @@ __all__ = [
 
 StateArrays = dict[str, np.ndarray]
 KEYS = ("step", "exp_avg", "exp_avg_sq")
-"""The state that AdamW keeps of each parameter."""
+"""The names of AdamW's state for each parameter."""
 
 
 def own_parts(model: nn.Module, optimizer: optim.Optimizer | None) -> dict[str, OwnPart]:
-    """Every parameter, buffer and entry of an optimizer's state by name, as this rank holds it."""
+    """The parts of all parameters, buffers and optimizer state on this rank, by name."""
     state = optimizer_entries(model, optimizer) if optimizer else {}
     held = {**parameters_and_buffers(model), **state}
     return {name: own_part(value) for name, value in held.items()}
 
 
 def parameters_and_buffers(model: nn.Module) -> dict[str, gn.Tensor]:
-    """Every parameter and buffer by name."""
+    """All parameters and buffers by name."""
     return {**dict(model.named_parameters()), **dict(model.named_buffers())}
 
 
 def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np.ndarray]) -> None:
-    """Fill a model and its optimizer with copies of what `own_parts` gave earlier."""
+    """Restore a model and its optimizer from copies of the arrays of `own_parts`."""
     with gn.no_grad():
         for name, value in parameters_and_buffers(model).items():
             (local_of(value) if layout_of(value) else value).copy_(gn.from_numpy(kept[name]))
@@ -81,13 +80,13 @@ def put_back(model: nn.Module, optimizer: optim.Optimizer, kept: Mapping[str, np
 def optimizer_tensors(
     model: nn.Module, optimizer: optim.AdamW, mesh: DeviceMesh, rank: int
 ) -> Tensors:
-    """Every array of the optimizer's state by name, with the parts that a rank owns."""
+    """The tensors of the optimizer's state by name, with the parts that a rank owns."""
     entries = optimizer_entries(model, optimizer)
     return {name: owned_parts(value, mesh, rank) for name, value in entries.items()}
 
 
 def parameter_arrays(model: nn.Module) -> StateArrays:
-    """Every parameter by name."""
+    """All parameters as arrays by name."""
     return {name: entry_as_array(value.detach()) for name, value in model.named_parameters()}
 
 
@@ -103,19 +102,19 @@ def optimizer_of(model: nn.Module, groups: Iterable[dict], **options: object) ->
 
 
 def names_in_order(model: nn.Module, optimizer: optim.Optimizer) -> list[str]:
-    """Parameter names in the order in which the optimizer counts them."""
+    """The parameter names in the order of the optimizer's groups."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return [names[id(p)] for group in optimizer.param_groups for p in group["params"]]
 
 
 def optimizer_arrays(model: nn.Module, optimizer: optim.AdamW) -> StateArrays:
-    """Every array of the optimizer's state by name."""
+    """The optimizer's state as arrays by name."""
     entries = optimizer_entries(model, optimizer)
     return {name: entry_as_array(value) for name, value in entries.items()}
 
 
 def optimizer_entries(model: nn.Module, optimizer: optim.Optimizer) -> dict[str, object]:
-    """Every entry of the optimizer's state by name."""
+    """The entries of the optimizer's state by name."""
     state = optimizer.state_dict()["state"]
     return {
         f"{name}.{key}": value
@@ -131,7 +130,7 @@ def load_optimizer(
     mesh: DeviceMesh = ALONE,
     rank: int = 0,
 ) -> None:
-    """Fill an optimizer's state, with the layouts of parameters; learning rates stay."""
+    """Load an optimizer's state, in the layouts of the parameters; learning rates are kept."""
     names = names_in_order(model, optimizer)
     state: dict[int, dict[str, gn.Tensor]] = {place: {} for place in range(len(names))}
     places = {name: place for place, name in enumerate(names)}
@@ -153,7 +152,7 @@ def load_optimizer(
 
 
 def model_of(checkpoint: Checkpoint) -> CausalLM:
-    """The model that a checkpoint holds; its sizes are compared with the weights before."""
+    """The model of a checkpoint; its configuration is checked against the number of weights."""
     config, arrays = checkpoint.model, checkpoint.parameters()
     found = sum(array.size for array in arrays.values())
     if found != config.parameters:

@@ -1,7 +1,7 @@
 """One training step as one compiled program: losses, gradients, clipping, AdamW.
 
-Learning rates are numbers of the optimizer's groups, which are inputs of the program: they change
-from step to step and the same program is replayed.
+Learning rates are inputs of the program: they change from step to step and the same program is
+replayed.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["TrainStep", "Values", "make_optimizer"]
 Values = dict[ValueName, gn.Tensor]
 Metrics = dict[str, gn.Tensor]
 Taken = tuple[gn.Tensor, gn.Tensor, Metrics, Values, list[gn.Tensor]]
-"""Loss, gradient norm, what the model tells, values, and the losses of own tokens, where wanted."""
+"""Loss, gradient norm, the model's metrics, values, and losses of own tokens, if wanted."""
 
 
 def make_optimizer(model: CausalLM, config: Config) -> optim.AdamW:
-    """AdamW in three groups: the embedding, matrices (which decay), norm weights."""
+    """AdamW in three groups: the embedding, matrices with weight decay, norm weights."""
     chosen = config.optimizer
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     embedding = [name for name, _ in named if name.endswith(EMBEDDING)]
@@ -54,7 +54,7 @@ def make_optimizer(model: CausalLM, config: Config) -> optim.AdamW:
 
 
 def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
-    """The values behind a loss and its gradients, then the gradients by parameter."""
+    """The values behind a loss and its gradients, and the gradients by parameter."""
     gradients = {name: p.grad for name, p in parameters.items()}
     found = computed_values(loss, [*gradients.values()])
     whole = whole_values(gradients.values())
@@ -63,13 +63,13 @@ def values_of(loss: gn.Tensor, parameters: Mapping[str, gn.Tensor]) -> Values:
 
 
 def most_slots(made: Taken) -> int:
-    """The most slots of a block for a rank, as a step tells it; 0 without experts."""
+    """The largest number of a block's slots for a rank in a step; 0 without experts."""
     slots = made[2].get(RANK_SLOTS)
     return 0 if slots is None else int(slots.item())
 
 
 class TrainStep:
-    """Takes one step: windows and a learning rate in, loss and gradient norm out."""
+    """A compiled training step: from tokens and a learning rate to loss and gradient norm."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class TrainStep:
         plan: ShardingPlan = PLAN,
         compares: bool = False,
     ) -> None:
-        """compares: whether the losses of this rank's own tokens are given, to be compared."""
+        """Compile the step; compares: whether it returns the losses of this rank's own tokens."""
         named = {name: p for name, p in model.named_parameters() if p.requires_grad}
         parameters, microbatches = list(named.values()), config.train.microbatches
         largest, keeps = config.optimizer.clip_norm, config.train.record_hashes
@@ -90,11 +90,11 @@ class TrainStep:
         self.travel = plan.travel(mesh)
         model.send_tokens(self.travel)
         self.metrics: dict[str, float] = {}
-        """The model's own measurements of the latest step, for the metrics."""
+        """The model's own metrics of the latest step."""
         self.values: Values = {}
-        """The values that the latest step computed, where hashes are recorded."""
+        """The computed values of the latest step, if hashes are recorded."""
         self.own_losses: list[gn.Tensor] = []
-        """The losses of this rank's own tokens of the latest step, where they are compared."""
+        """The losses of this rank's own tokens in the latest step, if they are compared."""
 
         def taken_once(window_bt: gn.Tensor) -> Taken:
             optimizer.zero_grad()
@@ -114,12 +114,12 @@ class TrainStep:
 
         self.function, self.optimizer = taken_once, optimizer
         self.programs = {0: gn.compile(taken_once)}
-        """The step's program with places for all travelling tokens, and for so many of a block."""
+        """The step's compiled functions by expert capacity; 0 has places for all tokens."""
         self.program = self.programs[0]
-        """The program of the latest step."""
+        """The compiled function of the latest step."""
 
     def __call__(self, window: np.ndarray, rate: float) -> tuple[float, float]:
-        """Learn from (batch, length + 1) tokens."""
+        """Train on (batch, length + 1) tokens; returns loss and gradient norm."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["factor"]
         # listening has its price, so only the first steps are listened to
@@ -136,7 +136,7 @@ class TrainStep:
         return loss.item(), norm.item()
 
     def run(self, window_bt: gn.Tensor) -> Taken:
-        """The program's results; tokens without a place make it run again, with places for all."""
+        """The step's results; it runs again with places for all tokens if some had none."""
         if self.travel is None:
             return self.program(window_bt)
         return self.travel.replayed(lambda: self.run_with_places(window_bt), most_slots)
@@ -161,15 +161,15 @@ class TrainStep:
 
     @property
     def captured(self) -> CapturedProgram:
-        """The program of the latest step."""
+        """The captured program of the latest step."""
         *_, kept = self.program.programs.values()
         return kept[-1][1]
 
     def repetitions(self) -> list[str]:
-        """A line for each product of a step that ranks compute alike, of a hundredth or more."""
+        """A line for each larger product of a step that all ranks repeat."""
         return repetitions(self.captured.graph)
 
     def hear(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Count what a step runs."""
+        """Record the number of kernels of a step, from the profiling event."""
         if kind == "run":
             self.kernels = len(fields["program"].steps)

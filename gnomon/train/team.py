@@ -1,6 +1,6 @@
-"""The ranks that train together: who leads, what they agree on, and how rows fall to them.
+"""The ranks that train together: roles, agreement, and the rows that each gets.
 
-Every rank takes every step. The first one writes: metrics, checkpoints, what is said.
+Every rank takes every step. The first one writes metrics and checkpoints, and prints.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from gnomon.train.config import near, read_toml
 __all__ = ["Team", "read_plan"]
 
 TOKENS = "tokens"
-"""The mark of a mesh axis along which tokens are exchanged, and no matrix is split."""
+"""The mark of a mesh axis along which tokens are exchanged instead of sharding matrices."""
 EXPERT = "expert"
-"""The name of the axis to whose parts tokens may travel."""
+"""The only parameter axis along which tokens may be exchanged."""
 ROWS = "data"
-"""The mesh axis of all ranks where none is named: they spread a batch's rows."""
+"""The default mesh axis of all ranks, which shards a batch's rows."""
 LISTS = ("rows", "fully", "token_dispatch")
 """The entries of a plan's file that are lists."""
 
 
 class Team:
-    """Inside `with Team(mesh) as team:`, this rank is connected with all others."""
+    """The ranks that train together; inside `with Team(mesh) as team:` they are connected."""
 
     def __init__(self, wanted: str | None = None, plan: Path | None = None) -> None:
         found = place()
         self.plan: ShardingPlan = PLAN if plan is None else read_plan(plan)
         self.mesh_is_named = wanted is not None
         self.plan_file = plan
-        """The file of the plan, where it is not the one that names of mesh axes say."""
+        """The file of the plan, if it is not the default one."""
         if wanted is None:
             wanted = f"{ROWS}={found.size}" if found.size > 1 else ""
         self.mesh: DeviceMesh = mesh_of(wanted)
@@ -67,7 +67,7 @@ class Team:
 
     @property
     def leads(self) -> bool:
-        """Whether this rank writes and speaks."""
+        """Whether this rank writes files and prints."""
         return self.rank == 0
 
     def __enter__(self) -> Team:
@@ -94,20 +94,20 @@ class Team:
         self._own.close()
 
     def share(self, value: Any) -> Any:
-        """Plain data of the first rank, on all ranks."""
+        """The first rank's plain data, on all ranks."""
         return self.gather(value)[0]
 
     def gather(self, value: Any) -> list[Any]:
-        """Plain data of every rank, on all ranks, in their order."""
+        """Every rank's plain data, on all ranks in rank order."""
         if self._world is None:
             return [value]
         return [msgspec.msgpack.decode(x) for x in self._world.tell(msgspec.msgpack.encode(value))]
 
     def leave_out(self, ranks: Sequence[int], hosts: Sequence[str], rows: int) -> None:
-        """Tell the launcher to leave these ranks out of the next job, if it starts one.
+        """Make the launcher exclude these ranks from the next job, if it starts one.
 
-        If there are other machines, those of the ranks are left out altogether. hosts: one per
-        rank. rows: a number that the number of ranks has to divide.
+        If there are other machines, all ranks of these ranks' machines are excluded. hosts: one per
+        rank. rows: a number that must be divisible by the number of ranks.
         """
         at = {hosts[rank] for rank in ranks}
         others = sum(host not in at for host in hosts)
@@ -170,11 +170,11 @@ def refuse_unknown(mesh: DeviceMesh, plan: ShardingPlan) -> None:
 
 
 def read_plan(path: Path) -> ShardingPlan:
-    """The plan of a file: `rows` and `fully` list mesh axes, `axes` maps names to mesh axes.
+    """The plan of a TOML file: `rows` and `fully` list mesh axes, `axes` maps names to them.
 
-    `reductions` is how many units' gradients may be under way, or "auto"; `token_dispatch` lists
-    names to whose parts tokens travel. Instead of a file, NAME=MESH_AXIS pairs are added to the
-    axes of the plan where none is flag; tokens travel where one is NAME=MESH_AXIS:tokens.
+    `reductions` is the maximum number of units' gradients under way, or "auto"; `token_dispatch`
+    lists names whose ranks tokens are sent to. Instead of a file, NAME=MESH_AXIS pairs are added to
+    the default plan's axes; NAME=MESH_AXIS:tokens sends tokens along it.
     """
     plan = plan_of_pairs(str(path)) if "=" in path.name else plan_of_file(path)
     refuse_tokens(plan, f"--plan {str(path)[:LONGEST]}")
@@ -182,13 +182,13 @@ def read_plan(path: Path) -> ShardingPlan:
 
 
 def plan_of_pairs(text: str) -> ShardingPlan:
-    """The usual plan with more axes."""
+    """The default plan with further axes."""
     axes, travel = pairs_of(text)
     return replace(PLAN, axes={**PLAN.axes, **axes}, token_dispatch=travel)
 
 
 def plan_of_file(path: Path) -> ShardingPlan:
-    """The usual plan, with what a file says in its place."""
+    """The default plan, changed by a TOML file."""
     found = read_toml(path)
     reductions = bound_of(f"--plan {path}: reductions", found.pop("reductions", 0))
     for name, value in found.items():

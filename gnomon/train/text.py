@@ -1,4 +1,4 @@
-"""A corpus made ready: tokenizer, tokens to learn from, tokens to be measured on."""
+"""Prepare a corpus: its tokenizer, training tokens and held-out tokens."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["Text", "prepare"]
 
 @dataclass(frozen=True)
 class Text:
-    """Everything about text that training and measuring need."""
+    """The tokenizer, and the training and held-out tokens of a corpus."""
 
     corpus: Corpus
     tokenizer: Tokenizer
     training: np.ndarray
     held_out: np.ndarray
     lengths: np.ndarray
-    """Bytes of each token."""
+    """The number of bytes of each token."""
 
 
 def prepare(config: Config, tokenizer: Tokenizer | None = None) -> Text:
-    """Read the corpus and turn it into tokens; without a tokenizer, one is trained or cached."""
+    """Read and tokenize the corpus; without a tokenizer, one is trained or taken from the cache."""
     corpus = read_corpus(config.corpus.folder, config.corpus.held_out_percent)
     texts = [file.text for file in corpus.training]
     tokenizer = tokenizer or tokenizer_for(texts, config.model.vocab_size)

@@ -1,4 +1,4 @@
-"""The commands that write texts, chat, complete and serve, and how all commands are called.
+"""The commands complete, chat and serve, and how all commands are called.
 
 A model of a program file needs no compiler, so nothing here loads it.
 """
@@ -28,7 +28,7 @@ app.command(serve)
 
 
 def called(words: Sequence[str]) -> int:
-    """The exit code of a command; ConfigError for one that cannot be read."""
+    """Run a command; returns its exit code. ConfigError for an invalid command line."""
     try:
         options = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}
         code = app(list(words), **options)

@@ -33,7 +33,7 @@ __all__ = ["gguf"]
 
 ENDS = ("token_embd.weight", "output.weight")
 FINER = {"Q4_K": "Q6_K", "Q5_K": "Q6_K"}
-"""Types of embeddings and outputs, by that of other matrices; otherwise the same."""
+"""Types of embeddings and outputs, by that of other matrices; by default the same type."""
 
 
 def gguf(
@@ -72,7 +72,7 @@ def gguf(
         warnings.simplefilter("always")
         task = shown.add_task(file.name, total=len(tensors))
         advance = partial(shown.advance, task)
-        seen = {name: watched(x, types.get(name), advance) for name, x in tensors.items()}
+        seen = {name: with_progress(x, types.get(name), advance) for name, x in tensors.items()}
         save(file, seen, metadata, types=types)
     for remark in remarks:
         console.print(str(remark.message), markup=False)
@@ -98,7 +98,7 @@ def contents(path: Path, console: Console) -> tuple[dict[str, Any], dict[str, An
 
 
 def text_keys(path: Path, config: dict[str, Any], console: Console) -> dict[str, Any]:
-    """The keys of a folder's tokenizer and chat template; what has none is said."""
+    """The metadata of a folder's tokenizer and chat template; missing ones are reported."""
     if not (path / TOKENIZER).is_file():
         console.print(f"{path} has no {TOKENIZER}: the file has no tokenizer.", markup=False)
         return {}
@@ -112,7 +112,7 @@ def text_keys(path: Path, config: dict[str, Any], console: Console) -> dict[str,
         return template
 
 
-def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
+def with_progress(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
     """Call `advance` when a tensor is read: later if it is converted, else at once."""
     if isinstance(value, GGUFTensor) and kind not in (None, value.type):
         dtype = np.dtype(plain_dtype(value.type) or np.float32)
@@ -120,10 +120,10 @@ def watched(value: Any, kind: str | None, advance: Callable[[], None]) -> Any:
     if not isinstance(value, LaterArray):
         advance()
         return value
-    return LaterArray(value.shape, value.dtype, partial(read, value, advance))
+    return LaterArray(value.shape, value.dtype, partial(read_values, value, advance))
 
 
-def read(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
-    """Read the numbers of a tensor, and report it."""
+def read_values(value: LaterArray, advance: Callable[[], None]) -> np.ndarray:
+    """Read a tensor's values, and report the progress."""
     advance()
     return value.make()

@@ -40,7 +40,7 @@ def program(
     targets
         A kind of processor: avx2, avx512 or neon; may be repeated. By default this machine's.
     activations
-        What layers round their input to.
+        The type to which layers round their inputs.
     """
     console = Console(soft_wrap=True, highlight=False)
     language_model, texts = opened_model(model, activations)

@@ -1,7 +1,7 @@
-"""Byte-level BPE trained on the training files, kept under the hash of what it learned from.
+"""Byte-level BPE, trained on the training files and cached under their hash.
 
-Byte-level means lossless: any text decodes to itself, and every token has a length in bytes.
-The algorithm is the `tokenizers` library's; nothing of it is written here.
+Byte-level means lossless: any text decodes to itself, and every token has a length in bytes. The
+`tokenizers` library has the algorithm.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["END", "END_ID", "bytes_per_token", "encode_files", "load_tokenizer",
 
 END = "<|endoftext|>"
 END_ID = 0
-"""The end mark is the first token; every file begins after one."""
+"""The id of the end mark, which precedes every file."""
 
 AT_ONCE = 32
-"""Files that are encoded together: the library keeps far more than the tokens of each."""
+"""The number of files that are encoded at once, which bounds the library's memory."""
 
 
 def tokenizer_for(texts: Sequence[str], vocab_size: int) -> Tokenizer:
-    """The tokenizer of these texts: from the cache, or trained now and cached."""
+    """The tokenizer trained on these texts, from the cache if it is there."""
     kept, key = cache_of(settings.current(), "tokenizers"), key_of(texts, vocab_size)
     found = kept.load(key) if kept else None
     if found is not None:
-        return described(found)
+        return tokenizer_of_json(found)
     tokenizer = train(texts, vocab_size)
     if kept:
         kept.store(key, tokenizer.to_str().encode("utf-8"))
@@ -42,13 +42,13 @@ def tokenizer_for(texts: Sequence[str], vocab_size: int) -> Tokenizer:
 
 
 def key_of(texts: Sequence[str], vocab_size: int) -> str:
-    """The hash of all that a trained tokenizer depends on."""
+    """The cache key of a trained tokenizer: a hash of all that it depends on."""
     return digest("bpe", library_version, str(vocab_size), *texts)
 
 
 def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
-    """Learn the merges; the result does not depend on threads."""
-    tokenizer = fitted(Tokenizer(models.BPE()), [])
+    """Train byte-level BPE on texts; the result does not depend on threads."""
+    tokenizer = configured_tokenizer(Tokenizer(models.BPE()), [])
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         special_tokens=[END],
@@ -60,20 +60,20 @@ def train(texts: Sequence[str], vocab_size: int) -> Tokenizer:
 
 
 class Token(msgspec.Struct):
-    """A token beside those that were learned."""
+    """A special token of a tokenizer.json."""
 
     id: int
     content: str
 
 
 class Kind(msgspec.Struct):
-    """One stage of a tokenizer, by its name."""
+    """A stage of a tokenizer, by its type."""
 
     type: str
 
 
 class Merges(msgspec.Struct):
-    """The merges of byte-level BPE."""
+    """The vocabulary and merges of byte-level BPE."""
 
     type: str
     vocab: dict[str, int]
@@ -90,17 +90,17 @@ class Described(msgspec.Struct):
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """A tokenizer.json of the kind that training writes."""
+    """The tokenizer of a tokenizer.json in the format that training writes."""
     try:
-        return described(read(path, LARGEST_TEXT))
+        return tokenizer_of_json(read(path, LARGEST_TEXT))
     except (OSError, ValueError, *NOT_JSON) as wrong:
         raise ConfigError(
             f"tokenizer: {path} cannot be read: {clipped(wrong)}. Delete it."
         ) from None
 
 
-def described(content: bytes) -> Tokenizer:
-    """The tokenizer that a tokenizer.json describes.
+def tokenizer_of_json(content: bytes) -> Tokenizer:
+    """The tokenizer of a tokenizer.json, checked.
 
     Only tokens and merges are taken from it. The library itself would run whatever is described,
     such as patterns that never end, and some files end the process that has it read them.
@@ -113,11 +113,11 @@ def described(content: bytes) -> Tokenizer:
         raise ValueError(f"the one token that was not learned must be {END}, the first")
     vocab, merges = found.model.vocab, found.model.merges
     refuse_unfit(vocab, merges)
-    return fitted(Tokenizer(models.BPE(vocab, merges)), [END])
+    return configured_tokenizer(Tokenizer(models.BPE(vocab, merges)), [END])
 
 
 def refuse_unfit(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
-    """Stop at tokens that are not numbered one by one, or that no merge could make of bytes."""
+    """Refuse tokens that are not numbered consecutively, or that merges of bytes cannot make."""
     if sorted(vocab.values()) != [*range(len(vocab))] or vocab.get(END) != END_ID:
         raise ValueError(f"its tokens are not numbered from {END} on")
     alphabet = set(pre_tokenizers.ByteLevel.alphabet())
@@ -128,8 +128,8 @@ def refuse_unfit(vocab: dict[str, int], merges: list[tuple[str, str]]) -> None:
         raise ValueError("a token is no merge of bytes")
 
 
-def fitted(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
-    """A tokenizer with everything around its model."""
+def configured_tokenizer(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
+    """A tokenizer with its pre-tokenizer, decoder and special tokens set."""
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(special)
@@ -137,9 +137,9 @@ def fitted(tokenizer: Tokenizer, special: list[str]) -> Tokenizer:
 
 
 def encode_files(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
-    """The texts as one line of tokens, an end mark before each.
+    """The concatenated tokens of texts, an end mark before each.
 
-    Text that spells the end mark is refused: it would not decode to itself.
+    Text that contains the end mark is refused: it would not decode to itself.
     """
     parts = [np.zeros(0, np.int64)]
     for start in range(0, len(texts), AT_ONCE):
@@ -152,7 +152,7 @@ def encode_files(tokenizer: Tokenizer, texts: Sequence[str]) -> np.ndarray:
 
 
 def bytes_per_token(tokenizer: Tokenizer) -> np.ndarray:
-    """The number of bytes of text that each token stands for; the end mark stands for none."""
+    """The number of bytes of each token; 0 for the end mark."""
     # the library spells each byte of a token as one character
     lengths = np.zeros(tokenizer.get_vocab_size(), dtype=np.int64)
     for token, place in tokenizer.get_vocab().items():

@@ -1,6 +1,6 @@
-"""The values of one step of a run, which `gnomon values` computes by a replay.
+"""Values of one step of a run, which `gnomon values` computes by a replay.
 
-They are saved in RUN/values/step-…npz, with a list of their names. Nothing else of the run changes.
+They are saved in RUN/values/step-…npz, with a list of their names. Nothing else in the run changes.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ NOT_VALUES = (*NOT_JSON, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
 def keep_values(name: str, step: int, progress: Progress, team: Team) -> Path:
-    """Take a run's steps again, up to one, from the nearest checkpoint; keep that one's values."""
-    run = together(restarted(name, step) if team.leads else None, team)
+    """Repeat a run's steps up to one, from the nearest checkpoint, and save that one's values."""
+    run = together(reopened_run(name, step) if team.leads else None, team)
     try:
         trainer = Trainer(run.config, run.folder, progress, run.checkpoint, run.lock, team)
         trainer.prepare()
@@ -51,8 +51,8 @@ def keep_values(name: str, step: int, progress: Progress, team: Team) -> Path:
             run.lock.release()
 
 
-def restarted(name: str, step: int) -> TrainingRun:
-    """A run, to be taken again to a step."""
+def reopened_run(name: str, step: int) -> TrainingRun:
+    """A run, opened to repeat its steps up to `step` with recorded values."""
     folder = find_run(name)
     config = read_config(folder)
     if not 1 <= step <= config.train.steps:
@@ -64,7 +64,7 @@ def restarted(name: str, step: int) -> TrainingRun:
 
 
 def nearest(folder: Path, step: int) -> Checkpoint | None:
-    """The newest whole checkpoint before a step; None: the steps begin at the start."""
+    """The newest valid checkpoint before a step; None without one."""
     for path in reversed(checkpoints(folder)):
         try:
             found = verified(path)
@@ -76,7 +76,7 @@ def nearest(folder: Path, step: int) -> Checkpoint | None:
 
 
 def saved_message(folder: Path, step: int, arrays: StepArrays) -> str:
-    """A line on the saved values, and whether their hashes are those that the run recorded."""
+    """A message on the saved values, and whether they have the recorded hashes."""
     kept = f"{file_of(folder, step)}: {len(arrays)} values"
     recorded = read_hashes(folder)
     if step not in recorded.steps:
@@ -94,7 +94,7 @@ def file_of(folder: Path, step: int) -> Path:
 
 
 def write_values(path: Path, arrays: StepArrays) -> None:
-    """Write arrays and their names."""
+    """Write arrays and their names to a file."""
     names = np.frombuffer(msgspec.json.encode(list(arrays)), np.uint8)
     content = io.BytesIO()
     numbered = {f"{k}": array for k, array in enumerate(arrays.values())}
@@ -114,6 +114,6 @@ def read_values(path: Path) -> StepArrays:
 
 
 def values_of(folder: Path, step: int) -> StepArrays | None:
-    """The values of a run's step; None where they were not kept."""
+    """The saved values of a run's step; None if there are none."""
     path = file_of(folder, step)
     return read_values(path) if path.exists() else None

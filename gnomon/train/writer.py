@@ -1,6 +1,6 @@
 """The one thread that uses a served model, and the texts that requests wait for.
 
-A handler of a request holds no thread while it waits: pieces come to its event loop's queue.
+A waiting request holds no thread: pieces are put in its event loop's queue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["PendingText", "Refusal", "WriterThread"]
 
 
 class Refusal(GnomonError):
-    """A request that the server does not take, and the status that says so."""
+    """An error of a request that the server does not take, with its HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -36,17 +36,17 @@ class PendingText:
         self.row = row
         self.loop, self.queue = asyncio.get_running_loop(), asyncio.Queue()
         self.left = False
-        """Nobody waits for it any more."""
+        """Whether the client has left."""
 
     def put(self, piece: str | Exception | None) -> None:
-        """Hand a piece over; None is the end. Any thread may call it."""
+        """Pass a piece to the handler; None is the end. Any thread may call it."""
         try:
             self.loop.call_soon_threadsafe(self.queue.put_nowait, piece)
         except RuntimeError:  # the loop is closed
             self.left = True
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """The pieces as they come; raises the error that ended them."""
+        """The pieces as they arrive; raises the error that ended them."""
         while (piece := await self.queue.get()) is not None:
             if isinstance(piece, Exception):
                 raise piece
@@ -54,16 +54,16 @@ class PendingText:
 
 
 class WriterThread:
-    """A thread that writes texts, as many at once as `rows`; others wait in their order.
+    """A thread that generates up to `rows` texts at once; others wait in order.
 
-    A text joins at any step, and who leaves is dropped at the next one.
+    A text joins at any step; one whose client left is dropped at the next.
     """
 
     def __init__(self, passes: Passes, rows: int, most_waiting: int) -> None:
         self.passes, self.most_rows, self.most_waiting = passes, rows, most_waiting
         self.batch = TextBatch(passes, rows)
         self.texts: dict[TextRow, PendingText] = {}
-        """Those that the batch has; only the thread changes it."""
+        """The texts in the batch; only the thread changes them."""
         self.waiting: deque[PendingText] = deque()
         self.changed = threading.Condition()
         self.thread: threading.Thread | None = None
@@ -76,7 +76,7 @@ class WriterThread:
             return
         with self.changed:
             if self.closed:
-                raise ending()
+                raise shutdown_error()
             if len(self.waiting) >= self.most_waiting:
                 count = self.most_waiting
                 raise Refusal(f"serve: {count} requests are waiting. Try again later.", 503)
@@ -94,7 +94,7 @@ class WriterThread:
                 self.waiting.remove(text)
 
     def close(self) -> None:
-        """Write no more; who waits gets a Refusal."""
+        """Stop generating; pending texts get a Refusal."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
@@ -102,7 +102,7 @@ class WriterThread:
             self.thread.join()
 
     def run(self) -> None:
-        """Write texts until the end."""
+        """Generate texts until the thread is closed."""
         while self.is_ready():
             try:
                 written = [*self.batch.extend(), *self.batch.read()]
@@ -112,10 +112,10 @@ class WriterThread:
             for row, wrong in written:
                 self.deliver(row, wrong)
         for text in (*self.texts.values(), *self.waiting):
-            text.put(ending())
+            text.put(shutdown_error())
 
     def is_ready(self) -> bool:
-        """Wait until there is a text to write; false at the end."""
+        """Wait until there is a text to generate; returns False once closed."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or self.waiting or self.texts)
             for row in [row for row, text in self.texts.items() if text.left]:
@@ -128,7 +128,7 @@ class WriterThread:
             return not self.closed
 
     def deliver(self, row: TextRow, wrong: Exception | None) -> None:
-        """Hand over a text's newest piece, its end, or the error that ended it."""
+        """Pass on a text's newest piece, and its end or the error that ended it."""
         text = self.texts[row]
         if wrong is not None:
             traceback.print_exception(wrong)
@@ -141,6 +141,6 @@ class WriterThread:
         del self.texts[row]
 
 
-def ending() -> Refusal:
-    """The error for who asks a server that ends."""
+def shutdown_error() -> Refusal:
+    """The error for requests to a server that shuts down."""
     return Refusal("serve: the server is being shut down.", 503)

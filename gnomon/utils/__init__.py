@@ -1,4 +1,4 @@
-"""torch.utils' place: data loading, checkpointing."""
+"""torch.utils' names: data loading, checkpointing, benchmarks."""
 
 from gnomon.lazy import modules_below
 from gnomon.utils import checkpoint, data

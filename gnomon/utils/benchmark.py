@@ -1,7 +1,7 @@
-"""torch.utils.benchmark: the time of a statement, several of them side by side in a table.
+"""torch.utils.benchmark: time statements and compare them in a table.
 
-What a statement leaves pending is computed before its run ends: a time is that of its values, and
-not of the nodes that stand for them.
+Pending results of a statement are computed before its run ends, so that its time includes their
+computation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Compare", "Measurement", "Timer", "select_unit", "timer"]
 timer = perf_counter
 UNITS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
 MOST_SPREAD = 0.1
-"""A part of the median above which the spread of a measurement is worth a warning."""
+"""The interquartile range, as a fraction of the median, above which a warning is given."""
 RUN = ast.parse(
     """
 def run(_count, _clock, _settle):
@@ -36,11 +36,11 @@ def run(_count, _clock, _settle):
     return _clock() - _began
 """
 )
-"""The function that is timed, before the statements are in their places."""
+"""The template of the timed function."""
 
 
 def select_unit(seconds: float) -> tuple[str, float]:
-    """The unit in which a time is read best, and its seconds.
+    """The unit in which a time is most readable, and its seconds.
 
     >>> select_unit(0.002)
     ('ms', 0.001)
@@ -50,20 +50,20 @@ def select_unit(seconds: float) -> tuple[str, float]:
 
 
 def time_text(seconds: float, digits: int = 3) -> str:
-    """A time in the unit in which it is read best."""
+    """A time in the unit in which it is most readable."""
     name, size = select_unit(seconds)
     return f"{rounded(seconds / size, digits)} {name}"
 
 
 def rounded(value: float, digits: int = 3) -> str:
-    """A number to so many significant digits."""
+    """A number with a given number of significant digits."""
     places = digits - 1 - (math.floor(math.log10(value)) if value > 0 else 0)
     return f"{round(value, places):.{max(places, 0)}f}"
 
 
 @dataclass
 class Measurement:
-    """The times of a statement: `raw_times` in seconds, of `number_per_run` runs each.
+    """The times of a statement: `raw_times` in seconds, each of `number_per_run` runs.
 
     >>> made = Measurement(2, [4.0, 6.0, 20.0], label="sum")
     >>> made.times, made.median
@@ -82,22 +82,22 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """Seconds of one run, of each measurement."""
+        """The seconds per run of each measurement."""
         return [x / self.number_per_run for x in self.raw_times]
 
     @property
     def mean(self) -> float:
-        """Seconds of one run, on average."""
+        """The mean seconds per run."""
         return mean(self.times)
 
     @property
     def median(self) -> float:
-        """Seconds of one run, in half of the measurements at most."""
+        """The median seconds per run."""
         return median(self.times)
 
     @property
     def iqr(self) -> float:
-        """Seconds between the first and the last quarter of the measurements."""
+        """The interquartile range of the seconds per run."""
         if len(self.times) < 2:
             return 0.0
         first, _, last = quantiles(self.times, n=4, method="inclusive")
@@ -105,12 +105,12 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the measurements differ much."""
+        """Whether the measurements vary much."""
         return self.iqr > MOST_SPREAD * self.median
 
     @property
     def title(self) -> str:
-        """The label, or the statement, and what is special about it."""
+        """The label, or else the statement, with the sub-label."""
         first = self.label or self.stmt
         return f"{first}: {self.sub_label}" if self.sub_label else first
 
@@ -119,7 +119,7 @@ class Measurement:
         return self.sub_label or self.stmt or "[Unknown]"
 
     def meets_confidence(self, threshold: float = 0.05) -> bool:
-        """Whether the measurements differ by no more than a part of their median."""
+        """Whether the interquartile range is at most `threshold` times the median."""
         return self.iqr <= threshold * self.median
 
     def __repr__(self) -> str:
@@ -138,7 +138,7 @@ class Measurement:
 
 
 class Timer:
-    """The timer of a statement, as PyTorch's: Python alone, on `num_threads` threads.
+    """Times a Python statement on `num_threads` threads, as PyTorch's.
 
     >>> import gnomon as gn
     >>> made = Timer("x + 1", globals={"x": gn.ones(3)}).timeit(5)
@@ -167,21 +167,21 @@ class Timer:
             )
         self.stmt, self.num_threads = textwrap.dedent(stmt).strip(), num_threads
         self._clock, self._named = timer, (label, sub_label, description, env)
-        self._run = timed(self.stmt, textwrap.dedent(setup), globals or {})
+        self._run = compiled_timer(self.stmt, textwrap.dedent(setup), globals or {})
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """One measurement of so many runs, after some that are not counted."""
+        """Make one measurement of `number` runs, after some warm-up runs."""
         self._times(max(number // 100, 2))
         return self._measured(number, [self._times(number)])
 
     def repeat(self, repeat: int = -1, number: int = -1) -> list[float]:
-        """Refused, as in PyTorch: see blocked_autorange."""
+        """Not implemented, as in PyTorch; use blocked_autorange."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Measurements of one size, until they took `min_run_time` seconds together."""
+        """Measure blocks of runs until they took `min_run_time` seconds together."""
         *_, last = self._measurements(self._block(min_run_time), min_run_time, callback)
         return last
 
@@ -193,7 +193,7 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """Measurements until they differ by less than a part of their median, or time is over."""
+        """Measure until the interquartile range is small or `max_run_time` seconds have passed."""
         for last in self._measurements(self._block(min_run_time), max_run_time, callback):
             times = last.raw_times
             enough = len(times) > 3 and sum(times) >= min_run_time
@@ -206,7 +206,7 @@ class Timer:
     def _measurements(
         self, number: int, most: float, callback: Callable[[int, float], Any] | None
     ) -> Iterator[Measurement]:
-        """Runs of one number, until they took `most` seconds: after each all that were measured."""
+        """Time `number` runs repeatedly for `most` seconds; yield all times so far after each."""
         times: list[float] = []
         while not times or sum(times) < most:
             times.append(self._times(number))
@@ -215,14 +215,14 @@ class Timer:
             yield self._measured(number, times)
 
     def _block(self, least: float) -> int:
-        """The runs of one measurement: its time is far above that of reading the clock."""
+        """The number of runs per measurement that makes reading the clock negligible."""
         number = 1
         while (took := self._times(number)) < min(least, max(1e-4, least / 1000)):
             number *= 10 if took * 10 < least else 2
         return number
 
     def _times(self, number: int) -> float:
-        """The seconds of so many runs."""
+        """The seconds that `number` runs take."""
         before = get_num_threads()
         set_num_threads(self.num_threads)
         try:
@@ -231,12 +231,12 @@ class Timer:
             set_num_threads(before)
 
     def _measured(self, number: int, times: list[float]) -> Measurement:
-        """Times with the names of what was timed."""
+        """A Measurement of some times with this timer's labels."""
         return Measurement(number, list(times), *self._named, self.num_threads, self.stmt)
 
 
-def timed(stmt: str, setup: str, names: dict[str, Any]) -> Callable[..., float]:
-    """A function that runs a statement again and again, and gives the seconds."""
+def compiled_timer(stmt: str, setup: str, names: dict[str, Any]) -> Callable[..., float]:
+    """Compile a function that runs a statement repeatedly and returns the seconds."""
     body = ast.parse(stmt).body or [ast.Pass()]
     if isinstance(body[-1], ast.Expr):  # its value is held, or nothing would compute it
         kept = ast.Name("_value", ast.Store())
@@ -254,7 +254,7 @@ def timed(stmt: str, setup: str, names: dict[str, Any]) -> Callable[..., float]:
 
 
 class Compare:
-    """A table of measurements: a row for each sub-label, a column for each description.
+    """A table of measurements, with a row per sub-label and a column per description.
 
     >>> times = [Measurement(1, [1e-6 * k], "sum", f"{k} rows", "ours") for k in (1, 2)]
     >>> Compare(times).print()
@@ -275,14 +275,14 @@ class Compare:
         self._results.extend(results)
 
     def trim_significant_figures(self) -> None:
-        """Print three digits that count of each time."""
+        """Print times with three significant digits."""
         self._digits = 3
 
     def colorize(self, rowwise: bool = False) -> None:
         """Do nothing: tables are plain text."""
 
     def highlight_warnings(self) -> None:
-        """Do nothing: a measurement's own text has its warnings."""
+        """Do nothing: the text of a measurement has its warnings."""
 
     def print(self) -> None:
         """Print the table."""
@@ -294,7 +294,7 @@ class Compare:
         return "\n\n".join("\n".join(lines) for lines in tables)
 
     def _table(self, label: str) -> Iterator[str]:
-        """The lines of the measurements of one label."""
+        """Yield the lines of the table of one label."""
         own = [x for x in self._results if (x.label or x.stmt) == label]
         unit, size = select_unit(min(x.median for x in own))
         columns = list(dict.fromkeys(x.description or "" for x in own))
@@ -326,7 +326,7 @@ class Compare:
         yield f"Times are in {NAMES[unit]} ({unit})."
 
     def _cell(self, value: float) -> str:
-        """A time in a table."""
+        """A time as a table cell."""
         return rounded(value, self._digits) if self._digits else f"{value:.1f}"
 
 

@@ -1,8 +1,8 @@
-"""torch.utils.checkpoint's names: what a function computes is recomputed for its gradients.
+"""torch.utils.checkpoint: activation checkpointing, which recomputes values for the backward pass.
 
-Arguments and results are marked here; who computes twice is gnomon/passes/recompute.py. Values and
-gradients have the function's own bits. A compiled step, or any backward pass whose forward pass is
-still pending, keeps only arguments and results alive; values that Python has read stay.
+Arguments and results are marked here; gnomon/passes/recompute.py recomputes. Values and gradients
+are bitwise those of the function. A compiled step, or any backward pass whose forward pass is still
+pending, keeps only arguments and results alive; values that Python has read are kept.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ IGNORED = frozenset(
     {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug"}
     | {"early_stop"}
 )
-"""What PyTorch's checkpoint takes for its own way of computing twice."""
+"""PyTorch's options of recomputation that are accepted without effect."""
 
 
 def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
-    """The function's result; no intermediate value is saved for gradients.
+    """Call a function without keeping its intermediate values for the backward pass.
 
-    What the function reads beside its arguments and parameters is recomputed too: pass it.
+    Values that it reads beside its arguments and parameters are recomputed too; pass them as
+    arguments.
 
     >>> checkpoint(max, 3, 5, use_reentrant=False)
     5
@@ -37,12 +38,12 @@ def checkpoint(function: Callable, *args: Any, **kwargs: Any) -> Any:
     named = {name: v for name, v in kwargs.items() if name not in IGNORED}
     if not is_grad_enabled():
         return function(*args, **named)
-    args, named = passed((args, named), ends=False)
-    return passed(function(*args, **named), ends=True)
+    args, named = mark_tensors((args, named), ends=False)
+    return mark_tensors(function(*args, **named), ends=True)
 
 
 def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
-    """PyTorch's block for where a second computation ends; nothing is computed twice in vain here.
+    """A context manager without effect, since recomputation computes only what is needed.
 
     >>> with set_checkpoint_early_stop(False):
     ...     checkpoint(max, 3, 5)
@@ -52,7 +53,7 @@ def set_checkpoint_early_stop(enable: bool) -> nullcontext[None]:
 
 
 def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
-    """PyTorch's block for a list of what is computed twice; `explain` says it here.
+    """A context manager without effect; `explain` lists what is recomputed.
 
     >>> with set_checkpoint_debug_enabled(True):
     ...     checkpoint(max, 3, 5)
@@ -61,8 +62,8 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> nullcontext[None]:
     return nullcontext()
 
 
-def passed(value: Any, ends: bool) -> Any:
-    """A nested value whose tensors of floats have passed a mark."""
+def mark_tensors(value: Any, ends: bool) -> Any:
+    """Mark all floating-point tensors in a nested value."""
     found: list[Tensor] = []
     structure = flatten(value, found)
     mark = partial(marked, ends=ends)
@@ -74,7 +75,7 @@ def passed(value: Any, ends: bool) -> Any:
 def checkpoint_sequential(
     functions: Sequence[Callable], segments: int, input: Any, **kwargs: Any
 ) -> Any:
-    """Functions one after the other, in `segments` checkpointed parts; the last one is not."""
+    """Chain functions in `segments` parts, all but the last checkpointed."""
     if not 1 <= segments <= len(functions):
         raise ArgumentError(
             f"checkpoint_sequential: {len(functions)} functions do not fall into {segments} parts."
@@ -87,7 +88,7 @@ def checkpoint_sequential(
 
 
 def chained(functions: Sequence[Callable], value: Any) -> Any:
-    """Functions one after the other."""
+    """Apply functions one after another to a value."""
     for function in functions:
         value = function(value)
     return value

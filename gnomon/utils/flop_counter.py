@@ -1,9 +1,9 @@
-"""torch.utils.flop_counter: multiplications and additions of products, by module and operation.
+"""torch.utils.flop_counter: count the flops of matrix products, by module and operation.
 
-Inside of the mode the thread's arena counts each product that is asked for, as the operation that
-made it: no value is needed, so that tensors on the meta device are counted too. Formulas follow
-from the products of an operation's body, as sharding and costs do. What a compiled function does is
-not counted: its program has no operations.
+Inside of the mode the thread's arena reports each product when it is requested: no value is needed,
+so that tensors on the meta device are counted too. Formulas follow from the products in an
+operation's body, as for sharding and costs. Compiled functions are not counted: their programs have
+no operations.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ UNITS = ("", "K", "M", "B", "T")
 
 
 class CountingArena(Arena):
-    """An arena that tells a counter of the products that are asked for."""
+    """An arena that reports requested products to counters."""
 
     counters: ClassVar[weakref.WeakKeyDictionary] = weakref.WeakKeyDictionary()
-    """The counters of each arena."""
+    """The active counters of each arena."""
 
     def intern(self, *given: Any) -> Node:
-        """The node of an operation, which is counted."""
-        return counted(self, super().intern(*given))
+        """Make the node of an operation and count it."""
+        return count_node(self, super().intern(*given))
 
     def repeat(self, *given: Any) -> Node:
-        """The node of another one's operation, which is counted."""
-        return counted(self, super().repeat(*given))
+        """Make a node with another one's operation and count it."""
+        return count_node(self, super().repeat(*given))
 
 
-def counted(arena: Arena, node: Node) -> Node:
-    """Tell the counters of an arena of a node."""
+def count_node(arena: Arena, node: Node) -> Node:
+    """Report a node to the arena's counters if it has products, and return it."""
     if node.op in ("contract", "region"):
         for counter in CountingArena.counters.get(arena, ()):
             counter.note(node)
@@ -51,11 +51,10 @@ def counted(arena: Arena, node: Node) -> Node:
 
 
 class FlopCounterMode:
-    """A block in which the products of operations are counted, those of backward passes too.
+    """Count the flops of products inside a `with`, those of backward passes included.
 
-    depth: how deep the table looks into modules, which is printed at the end if `display`. Names of
-    modules begin with the class of the outermost one that is called. Backward passes count under
-    "Global" alone.
+    depth: the deepest modules in the table, which is printed at the end if `display`. Module names
+    begin with the class of the outermost called module. Backward passes count under "Global" alone.
 
     >>> import gnomon as gn
     >>> with FlopCounterMode(display=False) as counter:
@@ -81,12 +80,12 @@ class FlopCounterMode:
         self.names: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
         self.inside: list[str] = []
         self.bodies: dict[Graph, Graph] = {}
-        """The bodies of operations as primitives."""
+        """The bodies of operations, expanded to primitives."""
         self.calls: defaultdict[tuple[Graph, tuple[Node, ...]], set[Node]] = defaultdict(set)
-        """By call, what was counted of its body."""
+        """The nodes of the body that are already counted, by call."""
 
     def note(self, node: Node) -> None:
-        """Count a product under the modules whose forward runs."""
+        """Add the flops of a node to each module whose forward is running."""
         if node.op == "region":
             flops, name = self.flops_of_result(node), node.params["name"]
         else:
@@ -96,7 +95,7 @@ class FlopCounterMode:
                 self.counts[place][name] += int(flops)
 
     def flops_of_result(self, node: Node) -> float:
-        """The flops of a call's result, without those of what other results need too."""
+        """The flops of a call's result, without those counted for its other results."""
         body = node.params["body"]
         known = self.calls[body, node.inputs]
         if node in known:  # the same call once more
@@ -112,22 +111,22 @@ class FlopCounterMode:
         return sum(map(product_flops, new))
 
     def get_total_flops(self) -> int:
-        """The flops of all products, two for each multiplication with its addition."""
+        """The total flops; a multiplication with its addition counts as two."""
         return sum(self.counts[WHOLE].values())
 
     def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """The flops by module and operation; of everything under "Global"."""
+        """The flops by module and operation; "Global" has the total."""
         return {name: dict(found) for name, found in self.counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The flops of modules as lines of text, with their parts of the whole."""
+        """A text table of flops by module, with percentages of the total."""
         most, whole = self.depth if depth is None else depth, self.get_total_flops()
         lines = [("module", "FLOP", "% total")]
         for name, found in self.counts.items():
             if name.count(".") <= most and (name == WHOLE or found):
                 flops = sum(found.values())
-                lines.append((name, spelled(flops), f"{100 * flops / max(whole, 1):.2f}%"))
-                lines += [(f"  {op}", spelled(n), "") for op, n in found.items()]
+                lines.append((name, flops_text(flops), f"{100 * flops / max(whole, 1):.2f}%"))
+                lines += [(f"  {op}", flops_text(n), "") for op, n in found.items()]
         wide = [max(len(row[k]) for row in lines) for k in range(3)]
         return "\n".join(
             f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}".rstrip()
@@ -165,7 +164,7 @@ class FlopCounterMode:
             print(self.get_table())
 
     def enter(self, module: Module, inputs: tuple) -> None:
-        """Note that a module's forward begins."""
+        """Note the begin of a module's forward."""
         if module not in self.names:
             root = type(module).__name__
             for path, inner in module.named_modules():
@@ -173,12 +172,12 @@ class FlopCounterMode:
         self.inside.append(self.names[module])
 
     def leave(self, module: Module, inputs: tuple, output: Any) -> None:
-        """Note that a module's forward ended."""
+        """Note the end of a module's forward."""
         if self.inside:
             self.inside.pop()
 
 
-def spelled(flops: int) -> str:
-    """A number of flops with three decimals and a letter for thousands, millions and so on."""
+def flops_text(flops: int) -> str:
+    """A number of flops with three decimals and a unit prefix."""
     power = min((len(str(flops)) - 1) // 3, len(UNITS) - 1)
     return f"{flops / 1000**power:.3f}{UNITS[power]}" if power else str(flops)

@@ -1,4 +1,4 @@
-"""A hash of integers, for orders and draws that are pure functions of what they are drawn for."""
+"""A hash of integers, for random orders and draws that depend on their seed alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["mix"]
 
 
 def mix(words: np.ndarray) -> np.ndarray:
-    """A hash of 64-bit integers, one to one (SplitMix64's finishing steps).
+    """Hash 64-bit integers bijectively, with SplitMix64's finalizer.
 
     >>> int(mix(np.array([0], np.uint64))[0]), int(mix(np.array([1], np.uint64))[0]) >> 60
     (0, 5)

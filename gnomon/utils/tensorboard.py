@@ -1,6 +1,7 @@
 """Event files for TensorBoard, written by tensorboardX.
 
-PyTorch's writer without `add_graph`: `gnomon profile` shows what a model computes, line by line.
+It is PyTorch's writer without `add_graph`: `gnomon profile` shows a model's computation line by
+line.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["SummaryWriter"]
 
 
 def arrays(value: Any) -> Any:
-    """A value with numpy arrays in place of the tensors inside; one element is a number."""
+    """Replace tensors in a nested value by NumPy arrays, and those of one element by numbers."""
 
     def of(x: Any) -> Any:
         found = x.numpy(force=True) if isinstance(x, Tensor) else None
@@ -36,7 +37,7 @@ def arrays(value: Any) -> Any:
 
 
 def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that is given arrays where tensors come."""
+    """Make a method of tensors from a method of NumPy arrays."""
 
     @functools.wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
@@ -46,7 +47,7 @@ def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class SummaryWriter(_Writer):
-    """A writer of scalars, histograms, pictures and texts to a folder that TensorBoard shows.
+    """Writes scalars, histograms, images and texts to a folder for TensorBoard.
 
     >>> import gnomon as gn, tempfile
     >>> with tempfile.TemporaryDirectory() as folder, SummaryWriter(folder) as writer:
@@ -54,7 +55,7 @@ class SummaryWriter(_Writer):
     """
 
     def add_graph(self, model: Any, *inputs: Any, **options: Any) -> None:
-        """Warn that no graph is written: TensorBoard's format has other operations."""
+        """Warn that no graph is written, since TensorBoard's format has other operations."""
         warnings.warn("add_graph: no graph is written. See gnomon profile.", stacklevel=2)
 
 

@@ -275,6 +275,8 @@ def test_what_does_not_fit_is_refused():
         stage = PipelineStage(nn.ReLU(), rank, ranks, "cpu")
         with pytest.raises(ArgumentError, match="expected one microbatch or more: got 0"):
             ScheduleGPipe(stage, 0)
+        with pytest.raises(TypeError, match="scale_grad"):
+            ScheduleGPipe(stage, 2, scale_grad=False)
         with pytest.raises(ArgumentError, match="cut along their first axis"):
             Schedule1F1B(stage, 2, args_chunk_spec=(1,))
         with pytest.raises(ArgumentError, match=r"5 equal microbatches: got .* \(12, 8\)"):

@@ -198,3 +198,23 @@ def test_paths_are_looked_up_once(monkeypatch):
     fx.symbolic_trace(module)
 
     assert len(walks) <= 3
+
+
+def test_an_assertion_is_a_call():
+    def checked(x: gn.Tensor) -> gn.Tensor:
+        gn._assert(x.shape[-1] == 3, "three")
+        return x * 2
+
+    traced = fx.symbolic_trace(checked)
+
+    assert "_assert(eq, 'three')" in traced.code
+    assert traced(gn.ones(3)).tolist() == [2.0, 2.0, 2.0]
+    with pytest.raises(AssertionError, match="three"):
+        traced(gn.ones(2))
+
+
+def test_operands_of_einsum_are_arguments_also_in_a_list():
+    graph = fx.symbolic_trace(lambda x, y: gn.einsum("ij,jk->ik", [x, y])).graph
+
+    (node,) = [x for x in graph.nodes if x.op == "call_function"]
+    assert [str(x) for x in node.args] == ["ij,jk->ik", "x", "y"]

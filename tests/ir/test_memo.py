@@ -64,7 +64,7 @@ ALIVE = {
     "gnomon/serialization/pickled.py": {"_allowed"},
     "gnomon/tensor/collectives.py": {"_ends"},
     "gnomon/tensor/determinism.py": {"_mode"},
-    "gnomon/tensor/device.py": {"_behind", "_leaves"},
+    "gnomon/tensor/device.py": {"_behind", "_leaves", "any_missing"},
     "gnomon/tensor/memory.py": {"shared_storages"},
     "gnomon/tensor/nans.py": {"_on"},
     "gnomon/tensor/show.py": {"_now"},

@@ -61,6 +61,8 @@ def test_numpy_asks_for_detach_when_gradients_are_wanted():
     with pytest.raises(GradientError, match="detach"):
         x.numpy()
     assert x.detach().numpy().tolist() == [1.0, 1.0]
+    with gn.no_grad():
+        assert x.numpy().tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -196,3 +196,14 @@ def test_integers_begin_and_end_where_they_are_told():
     for ends in ((0,), (5, 5), (5, 0)):
         with pytest.raises(ArgumentError, match="random_integers: no integer is in"):
             x.random_(*ends)
+
+
+def test_whole_numbers_like_a_tensor_begin_at_0():
+    drawn = gn.randint_like(gn.zeros(100), high=2, requires_grad=True)
+
+    assert set(drawn.tolist()) == {0.0, 1.0}
+    assert drawn.requires_grad
+    assert gn.randint_like(gn.zeros(3), 1, 2, dtype=gn.int64).tolist() == [1, 1, 1]
+    streams = [gn.Generator().manual_seed(4) for _ in range(2)]
+    first, again = (gn.randint_like(gn.zeros(9), 99, generator=x).tolist() for x in streams)
+    assert first == again

@@ -39,7 +39,7 @@ class Ranks:
 
 
 class Held(NamedTuple):
-    """A tensor of which a rank has a rectangle."""
+    """A tensor's rectangle on a rank: the whole shape, the dtype, its offsets and its sizes."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -56,7 +56,7 @@ def own_part(tensor: Tensor) -> Tensor:
 
 
 def held(path: str, tensor: Tensor) -> Held:
-    """The rectangle of a tensor on this rank."""
+    """The rectangle of a tensor on this rank; refuse partial sums and unsupported dtypes."""
     pair = pair_of(tensor)
     layout, shape = value_layout(pair), tuple(pair.shape)
     if any(isinstance(each, Partial) for *_, each in layout) or pair.dtype.name not in NAMES:

@@ -70,7 +70,7 @@ class Save:
         self.tensors = divided_tensors(tensors, own, ranks.rank)
 
     def staged(self) -> Save:
-        """A copy of the save with copied tensors, so that the originals may change meanwhile."""
+        """Copy this save's tensors, so that the originals may change; returns the save."""
         self.tensors = {path: x.staged() for path, x in self.tensors.items()}
         return self
 

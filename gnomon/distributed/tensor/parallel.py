@@ -264,7 +264,7 @@ def fits(name: str, pattern: str) -> bool:
 
 
 def listed(asked: Asked) -> list[Placement | None]:
-    """The layouts of several tensors, as a tuple."""
+    """The layouts of several tensors as a list; a single one, or None, becomes a list of one."""
     return [asked] if asked is None or isinstance(asked, Placement) else list(asked)
 
 

@@ -55,7 +55,11 @@ class AllToAllTokenDispatcher(TokenDispatcher):
         """The experts of this rank."""
 
     def carry(self, x_lsd: Tensor, routes: Routes) -> tuple[Tensor, Tensor, tuple[End, End]]:
-        """Send slots to their experts' ranks; returns each block's rows by rank."""
+        """Send slots to their experts' ranks.
+
+        Returns the rows, the end of each expert's rows in each block, and both sides of the
+        exchange.
+        """
         if is_capturing():
             raise TraceError(
                 "dispatch: uneven messages need numbers that only a run knows. "

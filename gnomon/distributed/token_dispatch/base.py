@@ -120,7 +120,7 @@ class TokenDispatcher:
         raise NotImplementedError
 
     def check(self, x: Tensor, share: Tensor, expert: Tensor) -> None:
-        """Refuse inputs whose shapes or dtypes do not fit together."""
+        """Refuse inputs whose shapes do not fit together, or tokens that blocks do not divide."""
         fits = x.ndim == share.ndim == expert.ndim == 2 and share.shape == expert.shape
         if not fits or x.shape[0] != expert.shape[0]:
             raise ShapeError(

@@ -1,4 +1,4 @@
-"""torch.nn.utils' names: gradients and parameters as one vector, sequences, computed weights."""
+"""torch.nn.utils' names: clipping, vectors of parameters, sequences, reparametrizations."""
 
 from gnomon.lazy import modules_below
 from gnomon.nn.utils import parametrizations, parametrize, prune, rnn

@@ -1,4 +1,4 @@
-"""Batch norm at rest, folded into the weights of the layer before it."""
+"""Fold a batch norm in evaluation mode into the weights of the previous layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a layer that does what a layer and its batch norm do.
+    """The weight and bias of a convolution with its batch norm folded in.
 
     Shapes: conv_w (c, ...), conv_b (c), bn_rm (c), bn_rv (c) -> (c, ...), (c)
 
@@ -54,7 +54,7 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """fuse_conv_bn_weights of a Linear.
+    """The weight and bias of a Linear with its batch norm folded in.
 
     Shapes: linear_w (c, d), linear_b (c), bn_rm (c), bn_rv (c) -> (c, d), (c)
 
@@ -65,7 +65,7 @@ def fuse_linear_bn_weights(
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Any:
-    """A layer that does what a convolution and its batch norm do at rest.
+    """A copy of a convolution with its batch norm folded in, for evaluation.
 
     >>> from gnomon.nn import BatchNorm2d, Conv2d
     >>> fuse_conv_bn_eval(Conv2d(3, 4, 2, bias=False).eval(), BatchNorm2d(4).eval()).bias.shape
@@ -80,7 +80,7 @@ def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Any:
-    """fuse_conv_bn_eval of a Linear.
+    """A copy of a Linear with its batch norm folded in, for evaluation.
 
     >>> from gnomon.nn import BatchNorm1d, Linear
     >>> fuse_linear_bn_eval(Linear(3, 4).eval(), BatchNorm1d(4).eval()).weight.shape

@@ -1,4 +1,4 @@
-"""Clipping of gradients, and all parameters as one vector."""
+"""Clip gradients, and convert all parameters to one vector and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Parameters = Tensor | Iterable[Tensor]
 
 
 def gradients_of(parameters: Parameters) -> list[Tensor]:
-    """The gradients that there are."""
+    """The gradients of parameters, without missing ones."""
     found = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return [p.grad for p in found if p.grad is not None]
 
@@ -26,7 +26,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors together: of each along its own axes, then of the norms in order."""
+    """The norm of all tensors together: the norm of their norms, in order."""
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     with no_grad(), phase("optimizer"):
         norms = [FUNCTIONS["vector_norm"](t, norm_type) for t in tensors]
@@ -58,7 +58,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients so that their total norm is at most max_norm; gives the norm before."""
+    """Scale all gradients so that their total norm is at most max_norm; returns the norm before."""
     kept = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(gradients_of(kept), float(norm_type), error_if_nonfinite)
     clip_grads_with_norm_(kept, max_norm, total)
@@ -68,7 +68,7 @@ def clip_grad_norm_(
 def clip_grad_value_(
     parameters: Parameters, clip_value: float, foreach: bool | None = None
 ) -> None:
-    """Cut every gradient's elements at ±clip_value."""
+    """Clamp the elements of every gradient to ±clip_value."""
     with no_grad(), phase("optimizer"):
         for gradient in gradients_of(parameters):
             gradient.clamp_(-float(clip_value), float(clip_value))
@@ -80,7 +80,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Write a vector's stretches to parameters."""
+    """Copy the parts of a vector to parameters."""
     start = 0
     with no_grad():
         for p in parameters:

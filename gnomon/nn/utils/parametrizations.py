@@ -1,4 +1,4 @@
-"""Weights by length and direction, weights of bounded gain: torch.nn.utils.parametrizations."""
+"""torch.nn.utils.parametrizations: weight norm, spectral norm, orthogonal weights."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 
 
 class WeightNorm(Module):
-    """A weight as lengths and directions."""
+    """The parametrization of a weight as norms times directions."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        """The weight."""
+        """The weight of norms and directions."""
         return weight_v * (weight_g / norm_except_dim(weight_v, dim=self.dim))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Lengths, and the weight itself as directions."""
+        """The norms of a weight, and the weight itself as directions."""
         return norm_except_dim(weight, dim=self.dim), weight
 
 
 class SpectralNorm(Module):
-    """A weight divided by its largest singular value, which is followed by power iteration."""
+    """The parametrization of a weight divided by its largest singular value, by power iteration."""
 
     def __init__(
         self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
@@ -47,7 +47,7 @@ class SpectralNorm(Module):
             self._iterate(matrix, 15)
 
     def _iterate(self, matrix: Tensor, count: int) -> None:
-        """Turn both vectors towards the largest singular value's."""
+        """Update both singular vectors by `count` power iterations."""
         with no_grad():
             u, v = self._u, self._v
             for _ in range(count):
@@ -57,7 +57,7 @@ class SpectralNorm(Module):
             self._v.copy_(v)
 
     def forward(self, weight: Tensor) -> Tensor:
-        """The weight over its gain."""
+        """The weight divided by its largest singular value; iterates in training."""
         if weight.ndim == 1:
             return normalize(weight, dim=0, eps=self.eps)
         matrix = as_matrix(weight, self.dim)
@@ -71,23 +71,23 @@ class SpectralNorm(Module):
 
 
 def gain(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """The stretch of v towards u by a matrix."""
+    """The product uᵀ · matrix · v, an estimate of the largest singular value."""
     return FUNCTIONS["dot"](u, FUNCTIONS["mv"](matrix, v))
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """A weight with one axis as rows, all others as columns."""
+    """A weight as a matrix, with one axis as rows and all others as columns."""
     moved = weight.movedim(dim, 0) if dim else weight
     return moved.reshape(moved.shape[0], -1)
 
 
 def rows_of(module: Module, dim: int | None) -> int:
-    """The axis of a module's outputs."""
+    """The axis of a module's outputs in its weight, or the given axis."""
     return int(isinstance(module, TRANSPOSED)) if dim is None else dim
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Parametrize a module's weight as lengths times directions."""
+    """Parametrize a module's weight as norms times directions."""
     return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
 
 

@@ -1,7 +1,7 @@
-"""Parameters that are computed from others: torch.nn.utils.parametrize's names and state_dict keys.
+"""Parameters computed from others: torch.nn.utils.parametrize's names and state_dict keys.
 
-A module with such a parameter is of a class of its own, made here, on which the parameter is a
-property; its originals are stored in `module.parametrizations`.
+A module with such a parameter gets a class of its own, in which the parameter is a property; the
+originals are stored in `module.parametrizations`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gnomon.tensor.tensor import Tensor
 
 
 class ParametrizationList(ModuleList):
-    """The functions from originals to a parameter, one after another, and the originals."""
+    """The originals of a parameter, and the modules that compute it from them in turn."""
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not len(modules):
@@ -32,18 +32,18 @@ class ParametrizationList(ModuleList):
         with no_grad():
             start: Any = original
             for module in reversed(self):
-                start = inverted(module, start, start)
+                start = right_inverse_of(module, start, start)
         self.is_tensor = isinstance(start, Tensor)
         if not self.is_tensor and not isinstance(start, Sequence):
             raise ArgumentError(f"right_inverse: gives one or several tensors: got {kind(start)}.")
         self.ntensors = 1 if self.is_tensor else len(start)
         if self.is_tensor:
             check_like("right_inverse", start, None, dtype)
-            fill(original, start)  # an optimizer may have it
-            keep(self, "original", original)
+            copy_into(original, start)  # an optimizer may have it
+            register_value(self, "original", original)
         else:
             for name, value in zip(self.names, start, strict=True):
-                keep(self, name, separate(value, original))
+                register_value(self, name, as_original(value, original))
         if not unsafe:
             check_like("register_parametrization", self(), shape, dtype)
 
@@ -53,7 +53,7 @@ class ParametrizationList(ModuleList):
         return ["original"] if self.is_tensor else [f"original{k}" for k in range(self.ntensors)]
 
     def right_inverse(self, value: Any) -> None:
-        """Set the originals to what makes a value."""
+        """Set the originals so that they give this value."""
         with no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -71,10 +71,10 @@ class ParametrizationList(ModuleList):
             for name, part in zip(self.names, value, strict=True):
                 original = getattr(self, name)
                 check_like("right_inverse", part, None, original.dtype)
-                fill(original, part)
+                copy_into(original, part)
 
     def forward(self) -> Tensor:
-        """The parameter."""
+        """The parameter, computed from its originals."""
         first, *others = self
         value = first(*(getattr(self, name) for name in self.names))
         for module in others:
@@ -83,12 +83,12 @@ class ParametrizationList(ModuleList):
 
 
 def kind(value: Any) -> str:
-    """The name of a value's class, for an error."""
+    """The name of a value's class, for an error message."""
     return type(value).__name__
 
 
-def inverted(module: Module, value: Any, otherwise: Any) -> Any:
-    """A value through a function's right_inverse; where it has none, something else."""
+def right_inverse_of(module: Module, value: Any, otherwise: Any) -> Any:
+    """The result of a parametrization's right_inverse, or `otherwise` if it has none."""
     inverse = getattr(module, "right_inverse", None)
     try:
         return otherwise if inverse is None else inverse(value)
@@ -108,15 +108,15 @@ def check_like(name: str, value: Any, shape: Any, dtype: Any) -> None:
         )
 
 
-def fill(original: Tensor, value: Tensor) -> None:
+def copy_into(original: Tensor, value: Tensor) -> None:
     """Copy another tensor's values and shape into a tensor in place."""
     if original is not value:
         with no_grad():
             original.data = value.detach().clone()
 
 
-def separate(value: Any, original: Tensor) -> Tensor:
-    """One of several originals: a parameter where a parameter is computed from them."""
+def as_original(value: Any, original: Tensor) -> Tensor:
+    """One of several originals: a parameter if they replace one, else a tensor."""
     if not isinstance(value, Tensor):
         raise ArgumentError(f"right_inverse: gives one or several tensors: got a {kind(value)}.")
     if isinstance(original, Parameter):
@@ -124,8 +124,8 @@ def separate(value: Any, original: Tensor) -> Tensor:
     return value.detach().requires_grad_(original.requires_grad)
 
 
-def keep(module: Module, name: str, value: Tensor) -> None:
-    """Register a parameter or a buffer on a module."""
+def register_value(module: Module, name: str, value: Tensor) -> None:
+    """Register a value on a module as a parameter or a buffer."""
     if isinstance(value, Parameter):
         module.register_parameter(name, value)
     else:
@@ -136,7 +136,7 @@ _cache: ContextVar[dict | None] = ContextVar("gnomon_parametrize_cache", default
 
 
 class cached(ModeBlock):
-    """Compute each parameter once inside this block.
+    """A context in which each parametrized parameter is computed only once.
 
     >>> with cached():
     ...     pass
@@ -157,8 +157,8 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__mro__[1] if is_parametrized(module) else type(module)
 
 
-def computed(name: str) -> property:
-    """A parameter as a property."""
+def parametrized_property(name: str) -> property:
+    """The property that computes a parametrized parameter, and sets it by right_inverse."""
 
     def read(self: Module) -> Tensor:
         known, kept = _cache.get(), self.parametrizations[name]
@@ -175,7 +175,7 @@ def computed(name: str) -> property:
 
 
 class Parametrized:
-    """The part of a class made for a module with computed parameters that is not the module's."""
+    """The methods of the classes made for parametrized modules."""
 
     def __getstate__(self) -> Any:
         raise RuntimeError(
@@ -191,14 +191,14 @@ class Parametrized:
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Compute a parameter or buffer by a module from stored originals (its right_inverse)."""
+    """Replace a parameter or buffer by one that a module computes from stored originals."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
             value = getattr(module, tensor_name)
             made, like = parametrization(value), (value.shape, value.dtype)
             check_like("register_parametrization", made, *like)
-            check_like("right_inverse", inverted(parametrization, made, value), *like)
+            check_like("right_inverse", right_inverse_of(parametrization, made, value), *like)
         kept = module.parametrizations[tensor_name]
         kept.append(parametrization)
         kept.unsafe |= unsafe
@@ -216,13 +216,13 @@ def register_parametrization(
         words |= {name: vars(Parametrized)[name] for name in ("__getstate__", "__deepcopy__")}
         module.__class__ = type(f"Parametrized{type(module).__name__}", (type(module),), words)
         module.parametrizations = ModuleDict()
-    setattr(type(module), tensor_name, computed(tensor_name))
+    setattr(type(module), tensor_name, parametrized_property(tensor_name))
     module.parametrizations[tensor_name] = made
     return module
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a parameter, or any, is computed."""
+    """Whether a module has a parametrized parameter, or that of this name."""
     found = module._modules.get("parametrizations")
     return isinstance(found, ModuleDict) and (tensor_name is None or tensor_name in found)
 
@@ -230,7 +230,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Make a parameter plain again, with the value that it has, or its original's."""
+    """Replace a parametrized parameter by a plain one with its value, or its original's."""
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(f"remove_parametrizations: {tensor_name!r} is not parametrized.")
     kept = module.parametrizations[tensor_name]
@@ -243,13 +243,13 @@ def remove_parametrizations(
         value: Any = getattr(module, tensor_name) if leave_parametrized else None
         plain = kept.original if kept.is_tensor else value
         if kept.is_tensor and leave_parametrized:
-            fill(plain, value)
+            copy_into(plain, value)
     if not kept.is_tensor:
         wanted = any(getattr(kept, name).requires_grad for name in kept.names)
         plain = Parameter(value.detach()) if wanted else value
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
-    keep(module, tensor_name, plain)
+    register_value(module, tensor_name, plain)
     if not len(module.parametrizations):
         del module.parametrizations
         module.__class__ = type(module).__mro__[1]
@@ -268,7 +268,7 @@ def transfer_parametrizations_and_params(
         if not hasattr(to_module, name):
             value = getattr(from_module, name).detach().clone()
             of_buffer = theirs.names[0] in theirs._buffers
-            keep(to_module, name, value if of_buffer else Parameter(value))
+            register_value(to_module, name, value if of_buffer else Parameter(value))
         for function in theirs:
             register_parametrization(to_module, name, function, unsafe=theirs.unsafe)
         ours = to_module.parametrizations[name]

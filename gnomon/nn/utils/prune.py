@@ -1,7 +1,7 @@
-"""torch.nn.utils.prune: parameters times masks of 0 and 1, by PyTorch's names and state_dict keys.
+"""torch.nn.utils.prune: parameters times masks, with PyTorch's names and state_dict keys.
 
 A pruned `weight` is a parameter `weight_orig` times a buffer `weight_mask`, set by a hook before
-every forward. Pruning what is pruned looks only at what is left.
+every forward. Pruning again considers only the elements that are left.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ def count_of(amount: float, size: int) -> int:
 
 
 class BasePruningMethod:
-    """A way to prune: subclass it, say PRUNING_TYPE, and define compute_mask."""
+    """Base of pruning methods: set PRUNING_TYPE and define compute_mask."""
 
     PRUNING_TYPE = "global"
     _tensor_name: str
     handle: Any
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        """Set the parameter as it is after pruning."""
+        """Set the parameter to its masked value, before each forward."""
         setattr(module, self._tensor_name, self.apply_mask(module))
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask for a tensor of scores, from the mask that there was."""
+        """The new mask for a tensor of scores, from the previous mask."""
         raise NotImplementedError
 
     def apply_mask(self, module: Module) -> Tensor:
@@ -54,7 +54,7 @@ class BasePruningMethod:
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prune a module's parameter; of one that was pruned before, the remaining entries."""
+        """Prune a module's parameter; of an already pruned one, the remaining entries."""
         before = next((hook for hook in hooks_of(module) if hook._tensor_name == name), None)
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -73,7 +73,7 @@ class BasePruningMethod:
         return hook
 
     def prune(self, t: Tensor, default_mask: Any = None, importance_scores: Any = None) -> Tensor:
-        """A tensor, pruned."""
+        """A tensor times its computed mask."""
         known = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(t if importance_scores is None else importance_scores, known)
 
@@ -90,7 +90,7 @@ class BasePruningMethod:
 
 
 class PruningContainer(BasePruningMethod):
-    """Ways to prune, one after another."""
+    """Several pruning methods, applied in turn."""
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: list[BasePruningMethod] = []
@@ -98,7 +98,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """Add one, or those of a container."""
+        """Add a method, or all methods of a container."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         name = getattr(method, "_tensor_name", None)
@@ -119,7 +119,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask of the last way, for what the others left."""
+        """The mask of the last method, applied to the entries that the others left."""
         method, mask = self._pruning_methods[-1], array_of(default_mask.to(t.dtype)).copy()
         left: Any = mask == 1 if method.PRUNING_TYPE == "unstructured" else ...
         if method.PRUNING_TYPE == "structured":
@@ -132,17 +132,17 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """A mask of ones."""
+    """A pruning method that prunes nothing."""
 
     PRUNING_TYPE = "unstructured"
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """The mask that there was."""
+        """The previous mask."""
         return default_mask
 
 
 class ByAmount(BasePruningMethod):
-    """The ways that prune a number, or a share, of elements: those of the least scores."""
+    """Base of methods that prune a number or a fraction of the entries of least score."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -151,11 +151,11 @@ class ByAmount(BasePruningMethod):
         self.amount = amount
 
     def scores(self, t: Tensor) -> Tensor:
-        """A score for each thing that may be pruned."""
+        """The score of each entry or slice that may be pruned."""
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """0 where scores are least."""
+        """The previous mask with 0 at the least scores."""
         scores = array_of(self.scores(t))
         mask = np.ones(scores.size, default_mask.dtype.numpy)
         count = count_of(self.amount, scores.size)
@@ -164,23 +164,23 @@ class ByAmount(BasePruningMethod):
 
 
 class RandomUnstructured(ByAmount):
-    """Elements drawn at random."""
+    """Prune random elements."""
 
     def scores(self, t: Tensor) -> Tensor:
-        """A draw for each element."""
+        """A random number for each element."""
         return rand(*t.shape)
 
 
 class L1Unstructured(ByAmount):
-    """The elements next to 0."""
+    """Prune the elements of least magnitude."""
 
     def scores(self, t: Tensor) -> Tensor:
-        """The magnitudes."""
+        """The elements' magnitudes."""
         return t.abs()
 
 
 class RandomStructured(ByAmount):
-    """Slices along an axis, drawn at random."""
+    """Prune random slices along an axis."""
 
     PRUNING_TYPE = "structured"
 
@@ -189,12 +189,12 @@ class RandomStructured(ByAmount):
         self.dim = dim
 
     def scores(self, t: Tensor) -> Tensor:
-        """A draw for each slice."""
+        """A random number for each slice."""
         return rand(*(size if k == self.dim % t.ndim else 1 for k, size in enumerate(t.shape)))
 
 
 class LnStructured(RandomStructured):
-    """The slices along an axis whose norms are least."""
+    """Prune the slices along an axis with the least norms."""
 
     def __init__(self, amount: float, n: float | str, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -207,7 +207,7 @@ class LnStructured(RandomStructured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """A mask of a user's own."""
+    """Prune by a given mask."""
 
     def __init__(self, mask: Tensor) -> None:
         self.mask = mask
@@ -218,12 +218,12 @@ class CustomFromMask(BasePruningMethod):
 
 
 def hooks_of(module: Module) -> list[BasePruningMethod]:
-    """The hooks that prune a module's parameters."""
+    """The pruning hooks of a module."""
     hooks = module._forward_pre_hooks.values()
     return [hook for hook in hooks if isinstance(hook, BasePruningMethod)]
 
 
-def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
+def pruning_function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
     """A function that prunes a module's parameter by a method, and returns the module."""
 
     def prune(module: Module, name: str, *args: Any, **kwargs: Any) -> Module:
@@ -234,20 +234,20 @@ def function(way: type[BasePruningMethod], text: str) -> Callable[..., Module]:
     return prune
 
 
-identity = function(Identity, "Give a parameter a mask of ones.")
-random_unstructured = function(
+identity = pruning_function(Identity, "Give a parameter a mask of ones.")
+random_unstructured = pruning_function(
     RandomUnstructured, "Prune a number, or a share, of a parameter's elements at random."
 )
-l1_unstructured = function(
+l1_unstructured = pruning_function(
     L1Unstructured, "Prune a number, or a share, of a parameter's elements: those next to 0."
 )
-random_structured = function(
+random_structured = pruning_function(
     RandomStructured, "Prune a number, or a share, of slices along an axis at random."
 )
-ln_structured = function(
+ln_structured = pruning_function(
     LnStructured, "Prune a number, or a share, of slices along an axis: those of least norm."
 )
-custom_from_mask = function(CustomFromMask, "Prune a parameter where a mask is 0.")
+custom_from_mask = pruning_function(CustomFromMask, "Prune a parameter where a mask is 0.")
 
 
 def global_unstructured(
@@ -256,7 +256,7 @@ def global_unstructured(
     importance_scores: Mapping[tuple[Module, str], Tensor] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Prune a number, or a share, of the elements of several parameters taken together."""
+    """Prune a number or a fraction of the elements of several parameters together."""
     if pruning_method.PRUNING_TYPE != "unstructured":
         raise TypeError("prune: only an unstructured method can prune several parameters at once.")
     values = [getattr(module, name).detach() for module, name in parameters]
@@ -274,7 +274,7 @@ def global_unstructured(
 
 
 def remove(module: Module, name: str) -> Module:
-    """Make a pruned parameter plain, with the zeros that it has."""
+    """Make pruning permanent: the parameter becomes plain, with its zeros."""
     for hook in hooks_of(module):
         if hook._tensor_name == name:
             hook.remove(module)
@@ -286,7 +286,7 @@ def remove(module: Module, name: str) -> Module:
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of a module, or of one inside, is pruned.
+    """Whether a parameter of a module or a submodule is pruned.
 
     >>> from gnomon.nn import Linear
     >>> is_pruned(Linear(1, 1))

@@ -1,6 +1,6 @@
-"""The older weight_norm and spectral_norm, by their state_dict keys: hooks write the weight.
+"""The older weight_norm and spectral_norm with their state_dict keys: hooks set the weight.
 
-New programs take those of parametrizations.py.
+New programs should use those of parametrizations.py.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from gnomon.tensor.tensor import Tensor
 
 
 class Reweighting:
-    """A hook before forward that computes a weight and sets it."""
+    """Base of forward pre-hooks that compute a weight and set it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        """Set the weight."""
+        """Compute and set the weight."""
         setattr(module, self.name, self.compute(module))
 
     def compute(self, module: Module) -> Tensor:
-        """The weight."""
+        """The weight, computed from the module's parameters."""
         raise NotImplementedError
 
     def attach(self, module: Module) -> Module:
-        """Compute now, and before every call."""
+        """Compute the weight now, and before every forward."""
         self(module, None)
         self.handle = module.register_forward_pre_hook(self)
         return module
 
     def detach(self, module: Module, names: tuple[str, ...]) -> Module:
-        """Keep the weight that there is, as a parameter."""
+        """Remove the hook, and make the present weight a parameter."""
         with no_grad():
             value = self.compute(module).detach().clone()
         self.handle.remove()
@@ -51,27 +51,27 @@ class Reweighting:
 
 
 class WeightNormHook(Reweighting):
-    """Lengths times directions."""
+    """A hook that computes a weight as norms times directions."""
 
     def __init__(self, name: str, dim: int | None) -> None:
         super().__init__(name)
         self.dim = dim
 
     def compute(self, module: Module) -> Tensor:
-        """The weight."""
+        """The weight of norms and directions."""
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")
         return v * (g / norm_except_dim(v, dim=self.dim))
 
 
 class SpectralNormHook(Reweighting):
-    """A weight over its largest singular value."""
+    """A hook that divides a weight by its largest singular value."""
 
     def __init__(self, name: str, count: int, dim: int, eps: float) -> None:
         super().__init__(name)
         self.count, self.dim, self.eps = count, dim, eps
 
     def compute(self, module: Module) -> Tensor:
-        """The weight; in training its vectors take a step first."""
+        """The weight divided by its largest singular value; iterates in training."""
         weight = getattr(module, f"{self.name}_orig")
         kept = [getattr(module, f"{self.name}_{part}") for part in "uv"]
         matrix = as_matrix(weight, self.dim)
@@ -87,7 +87,7 @@ class SpectralNormHook(Reweighting):
 
 
 def taken(module: Module, name: str) -> Parameter:
-    """A module's parameter, which is a plain attribute from now on."""
+    """Remove a parameter from a module, and return it."""
     found = module._parameters.get(name)
     if found is None:
         raise ArgumentError(f"{type(module).__name__} has no parameter {name!r}.")
@@ -99,7 +99,7 @@ def taken(module: Module, name: str) -> Parameter:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Compute a module's weight as lengths `weight_g` times directions `weight_v`."""
+    """Compute a module's weight as norms `weight_g` times directions `weight_v`."""
     weight = taken(module, name)
     module.register_parameter(f"{name}_g", Parameter(norm_except_dim(weight.detach(), dim=dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
@@ -113,7 +113,7 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Module:
-    """Compute a module's weight as `weight_orig` over its largest singular value."""
+    """Compute a module's weight as `weight_orig` divided by its largest singular value."""
     rows, weight = rows_of(module, dim), taken(module, name)
     module.register_parameter(f"{name}_orig", weight)
     for part, size in zip("uv", as_matrix(weight.detach(), rows).shape, strict=True):
@@ -123,7 +123,7 @@ def spectral_norm(
 
 
 def hook_of(module: Module, kind: type[Reweighting], name: str) -> Reweighting:
-    """The hook that computes a weight."""
+    """The hook that computes a weight; ArgumentError without one."""
     for hook in module._forward_pre_hooks.values():
         if isinstance(hook, kind) and hook.name == name:
             return hook
@@ -131,11 +131,11 @@ def hook_of(module: Module, kind: type[Reweighting], name: str) -> Reweighting:
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again."""
+    """Remove weight normalization; the weight becomes a parameter with its present value."""
     return hook_of(module, WeightNormHook, name).detach(module, (f"{name}_g", f"{name}_v"))
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Make the weight a parameter again."""
+    """Remove spectral normalization; the weight becomes a parameter with its present value."""
     names = tuple(f"{name}_{part}" for part in ("orig", "u", "v"))
     return hook_of(module, SpectralNormHook, name).detach(module, names)

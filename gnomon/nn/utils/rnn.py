@@ -1,6 +1,7 @@
-"""Sequences of several lengths in one tensor: padded to the longest, or packed step by step.
+"""Sequences of different lengths in one tensor: padded to the longest, or packed by step.
 
-A packed sequence holds, for every step, the elements of those that are long enough, longest first.
+A packed sequence has at each step the elements of the sequences that are long enough, longest
+first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences side by side, the shorter ones filled up."""
+    """Stack sequences, the shorter ones padded."""
     if not len(sequences):
         raise ArgumentError("pad_sequence: received an empty list of sequences.")
     choice("pad_sequence", "padding_side", padding_side, ("left", "right"))
@@ -43,20 +44,20 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences that pad_sequence put side by side."""
+    """The list of sequences in a padded tensor."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:n] for row, n in zip(rows, lengths.tolist(), strict=True)]
 
 
 class PackedSequence(NamedTuple):
-    """Steps of sequences one after another, and how many sequences each step has."""
+    """Sequences packed step by step, and the number of sequences in each step."""
 
     elements: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None = None
-    """The original place of each sequence, longest first."""
+    """The original positions of the sequences sorted by length, longest first."""
     unsorted_indices: Tensor | None = None
-    """The place of each original sequence in the order, longest first."""
+    """The position of each original sequence among the sorted ones."""
 
     @property
     def data(self) -> Tensor:
@@ -69,17 +70,17 @@ class PackedSequence(NamedTuple):
         return self if elements is self.elements else self._replace(elements=elements)
 
     def cpu(self, *args: Any, **named: Any) -> PackedSequence:
-        """Itself, which is on the CPU."""
+        """Return the sequence, which is on the CPU."""
         return self
 
     @property
     def is_cuda(self) -> bool:
-        """Whether its elements are on a GPU."""
+        """Whether the elements are on a GPU: False."""
         return False
 
 
-def caster(name: str) -> Callable[[PackedSequence], PackedSequence]:
-    """A method that casts the elements."""
+def cast_method(name: str) -> Callable[[PackedSequence], PackedSequence]:
+    """A method that casts the elements to the dtype of this name."""
 
     def cast(self: PackedSequence) -> PackedSequence:
         return self.to(getattr(self.elements, name)().dtype)
@@ -90,7 +91,7 @@ def caster(name: str) -> Callable[[PackedSequence], PackedSequence]:
 
 
 for _name in ("byte", "char", "double", "float", "half", "int", "long", "short"):
-    setattr(PackedSequence, _name, caster(_name))
+    setattr(PackedSequence, _name, cast_method(_name))
 
 
 def pack_padded_sequence(
@@ -99,7 +100,7 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Pack sequences that are padded; enforce_sorted: they come longest first."""
+    """Pack padded sequences; enforce_sorted: require them sorted by length, longest first."""
     given = np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths)
     x = input.transpose(0, 1) if batch_first else input
     if given.shape != (x.shape[1],) or (given.size and given.min() < 1):
@@ -123,7 +124,7 @@ def pack_padded_sequence(
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The places to which a permutation's positions went.
+    """The inverse of a permutation; None for None.
 
     >>> invert_permutation(tensor([2, 0, 1]))
     Tensor([1, 2, 0])
@@ -132,7 +133,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def packed_like(x: Tensor, like: PackedSequence) -> PackedSequence:
-    """Padded sequences (t, b, ...) packed as others are."""
+    """Padded sequences (t, b, ...), packed in the order of another PackedSequence."""
     sizes = np.asarray(like.batch_sizes.tolist())
     order = order_of(like)
     places = np.concatenate([t * x.shape[1] + order[:n] for t, n in enumerate(sizes)])
@@ -141,7 +142,7 @@ def packed_like(x: Tensor, like: PackedSequence) -> PackedSequence:
 
 
 def order_of(packed: PackedSequence) -> np.ndarray:
-    """The sequences, longest first."""
+    """The original positions of packed sequences, longest first."""
     if packed.sorted_indices is None:
         return np.arange(packed.batch_sizes[0].item())
     return np.asarray(packed.sorted_indices.tolist())
@@ -153,7 +154,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Sequences side by side as they were before packing, and their lengths."""
+    """The padded sequences of a packed one in their original order, and their lengths."""
     sizes, order = np.asarray(sequence.batch_sizes.tolist()), order_of(sequence)
     steps = len(sizes) if total_length is None else total_length
     if steps < len(sizes):
@@ -178,6 +179,6 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed."""
+    """The list of sequences in a packed one."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

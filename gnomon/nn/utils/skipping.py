@@ -1,4 +1,4 @@
-"""Steps that programs take elsewhere and that cost nothing here: drawing, layouts in memory."""
+"""skip_init, and conversions of memory format, which have no effect here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def skip_init(module_cls: type[Module], *settings: Any, **named: Any) -> Module:
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format: object) -> Module:
-    """The module: layouts in memory are the compiler's.
+    """Return the module: the compiler chooses memory layouts.
 
     >>> from gnomon.nn import Conv2d
     >>> convert_conv2d_weight_memory_format(Conv2d(1, 1, 1), "channels_last")

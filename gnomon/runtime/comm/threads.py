@@ -84,7 +84,7 @@ class World:
         return "".join(f"\n  rank {rank}: {row}" for rank, row in enumerate(rows))
 
     def failed(self, message: Message) -> tuple[int, BaseException] | None:
-        """The failed rank that a message would come from, and its error; None if it runs."""
+        """The rank whose failure keeps a message from arriving, and its error; None without one."""
         return self.failure
 
     def has(self, message: Message) -> bool:

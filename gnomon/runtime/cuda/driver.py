@@ -319,7 +319,7 @@ def use(made: Driver | None) -> None:
 
 
 def forget() -> None:
-    """Drop the driver in a fork's child, whose context is the parent's alone."""
+    """Mark the driver as unusable in a fork's child: its context is the parent's."""
     if _found and isinstance(_found[0], Driver):
         _found[
             0

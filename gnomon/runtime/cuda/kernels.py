@@ -95,7 +95,7 @@ def machine_code(ptx: bytes, to: Driver) -> bytes:
 
 
 def found(name: str) -> CardKernel | None:
-    """A kernel loaded by this process on the current card."""
+    """A kernel that this process loaded on the current card, or None."""
     kernel = _loaded.get(name)
     return kernel if kernel is not None and kernel.driver is driver() else None
 
@@ -121,7 +121,7 @@ def key_of(text: str) -> str:
 
 
 def fetch(keys: Mapping[str, str]) -> None:
-    """None: the cache holds PTX by whole texts, which the passes must make first."""
+    """Return None: the cache holds PTX by whole texts, which the passes must make first."""
 
 
 def no_files(_: Mapping[str, bytes] | Sequence[Any]) -> Never:

@@ -103,12 +103,12 @@ def called(needed: Needed, name: str, kind: str) -> str:
 
 
 def alike(needed: Needed, name: str, kind: str, value: str) -> list[str]:
-    """The call of the helper that broadcasts a number to all lanes."""
+    """The line that broadcasts a number: in a lane it is the number itself."""
     return [f"  {name} = bitcast {kind} {value} to {kind}"]
 
 
 def shuffled(needed: Needed, name: str, kind: str, value: str, order: str) -> list[str]:
-    """The call of the helper that shuffles lanes: a butterfly exchange, or a broadcast."""
+    """The call of the helper that exchanges pairs of lanes, or broadcasts the first one."""
     picks = [int(part.split()[1]) for part in order.split(", ")]
     if picks == [0] * LANES:
         return first(needed, name, kind, value)
@@ -125,7 +125,7 @@ def first(needed: Needed, name: str, kind: str, value: str) -> list[str]:
 
 
 def read(needed: Needed, name: str, kind: str, place: str, align: str) -> list[str]:
-    """The call of the helper that loads contiguous lanes."""
+    """The lines that load contiguous lanes: each lane its own element."""
     at = f"  {name}.at = getelementptr {kind}, ptr {place}, i64 %lane"
     return [at, f"  {name} = load {kind}, ptr {name}.at, align {align}"]
 
@@ -138,7 +138,7 @@ def read_some(needed: Needed, name: str, kind: str, place: str, *given: str) -> 
 
 
 def gathered(needed: Needed, name: str, kind: str, place: str, align: str) -> list[str]:
-    """The call of the helper that gathers lanes from their addresses."""
+    """The line that gathers lanes: a load from the lane's own address."""
     return [f"  {name} = load {kind}, ptr {place}, align {align}"]
 
 
@@ -155,7 +155,7 @@ def ballot(needed: Needed, name: str, value: str) -> list[str]:
 
 
 def some(needed: Needed, name: str, value: str) -> list[str]:
-    """The call of the helper that tells whether any lane is on."""
+    """The lines that test whether any lane is on."""
     return [
         *ballot(needed, f"{name}.bits", value),
         f"  {name} = icmp ne i16 {name}.bits, 0",
@@ -214,7 +214,7 @@ def teamwork(width: int) -> dict[str, str]:
 
 
 def moved(name: str, how: str, kind: str) -> str:
-    """Define a function that reads another thread's value, word by word."""
+    """The text of a function that reads another thread's value, word by word."""
     bits = BITS[kind]
     whole = max(bits, 32)
     lines = [
@@ -249,7 +249,7 @@ def masked(kind: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def reader(kind: str) -> str:
-    """Define the function that loads a number if the lane is on."""
+    """The text of the function that loads a number if the lane is on."""
     one, name, lines = masked(kind)
     return defined(
         f"{kind} @read.{kind}(ptr %first, i64 %number, i1 %on, {kind} %fill)",
@@ -263,7 +263,7 @@ def reader(kind: str) -> str:
 
 
 def writer(kind: str) -> str:
-    """Define the function that stores a number if the lane is on."""
+    """The text of the function that stores a number if the lane is on."""
     one, name, lines = masked(kind)
     return defined(
         f"void @write.{kind}(ptr %first, i64 %number, i1 %on, {kind} %x)",
@@ -276,7 +276,7 @@ def writer(kind: str) -> str:
 
 
 def voting(_: str) -> str:
-    """Define the function that gives one bit for each lane."""
+    """The text of the function that gives one bit for each lane."""
     return defined(
         "i16 @bits.i1(i1 %on, i32 %all, i32 %down)",
         "%votes = call i32 @llvm.nvvm.vote.ballot.sync(i32 %all, i1 %on)",

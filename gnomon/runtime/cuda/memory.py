@@ -27,7 +27,7 @@ class CardMemory(Allocator):
         self.limit = UNBOUNDED  # the card says when it is full
 
     def _map(self, size: int) -> tuple[int, Any]:
-        """Allocate a block on the card; MemoryError if there is too little."""
+        """Allocate a block on the card; OutOfMemory if there is too little memory."""
         address = self._allocated_by(driver().allocate, size)
         others.add(self.device)
         self._reserved += size

@@ -262,7 +262,7 @@ def ends_of(given: Any) -> Any:
 
 
 def seen_inside(waiting: dict[Node, list[Tensor]], chosen: set[int] | None) -> bool:
-    """Refuse a pass that does not find all tensors that it is to give gradients."""
+    """Whether all chosen tensors are among the waiting ones; False if none were chosen."""
     return chosen is not None and chosen <= {id(t) for found in waiting.values() for t in found}
 
 

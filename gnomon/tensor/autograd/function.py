@@ -7,7 +7,7 @@ whose gradient is the user's backward, called once per backward pass with all re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, wraps
 from itertools import count
 from typing import Any
 
@@ -26,7 +26,7 @@ from gnomon.tensor.state import grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
-__all__ = ["Function", "InplaceFunction"]
+__all__ = ["Function", "InplaceFunction", "once_differentiable"]
 
 
 class Context:
@@ -130,6 +130,52 @@ def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any
         wrap(node, need) if id(x) in context.dirty else x
         for x, node, need in zip(args, nodes, needs, strict=True)
     )
+
+
+class Once(Function):
+    """The identity of gradients that have none themselves."""
+
+    @staticmethod
+    def forward(*args: Any, **_: Any) -> Any:
+        """The gradients."""
+        return args[1:]
+
+    @staticmethod
+    def backward(context: Any, *gradients: Any) -> Any:
+        """Refuse to differentiate."""
+        raise GradientError(
+            "backward: trying to differentiate twice a function that was marked with "
+            "@once_differentiable. Leave the mark out where backward consists of tensor operations."
+        )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a Function's backward whose gradients have no gradients: a second pass is refused.
+
+    >>> once_differentiable(lambda context, gradient: 2 * gradient)(None, 3.0)
+    6.0
+    """
+
+    @wraps(backward)
+    def call(context: Any, *gradients: Any) -> Any:
+        before = grads.get()
+        try:
+            grads.set(False)
+            found = backward(context, *gradients)
+        finally:
+            grads.set(before)
+        if not before or not any(isinstance(x, Tensor) and x.requires_grad for x in gradients):
+            return found
+        tied = isinstance(found, tuple)
+        made = Once.apply(*[with_history(x) for x in (found if tied else (found,))])
+        return made if tied else made[0]
+
+    return call
+
+
+def with_history(gradient: Any) -> Any:
+    """A gradient as a leaf of its own, so that what is made of it can be differentiated."""
+    return gradient.detach().requires_grad_() if isinstance(gradient, Tensor) else gradient
 
 
 class InplaceFunction(Function):

@@ -44,7 +44,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...] | dict[str, Tensor | None]:
-    """The gradients of outputs with respect to inputs, which gather none; of a dict, by its keys.
+    """The gradients of outputs with respect to inputs, not added to .grad; of a dict, by its keys.
 
     is_grads_batched: grad_outputs have one more axis, the first, and so have the results.
     materialize_grads: zeros take the place of None where no output depends on an input.

@@ -93,7 +93,7 @@ def gradgradcheck(
 
 
 def differentiated(inputs: Tensor | Sequence[Any]) -> tuple[list[Any], list[int]]:
-    """The inputs as a list, and whether each one requires gradients."""
+    """The inputs as a list, and the indices of those that require gradients."""
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     return given, [k for k, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
@@ -111,7 +111,7 @@ def as_real(x: Tensor) -> Tensor:
 
 
 def misfits(func: Callable, given: list, place: int, bounds: tuple[float, ...]) -> list[str]:
-    """The Jacobians of one input that differ too much from finite differences."""
+    """Messages on the Jacobians of one input that differ too much from finite differences."""
     eps, atol, rtol = bounds
 
     def of_one(x: Tensor) -> tuple[Tensor, ...]:

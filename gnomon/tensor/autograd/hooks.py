@@ -69,7 +69,7 @@ class BackwardPass:
 
     @cached_property
     def watching(self) -> set[int]:
-        """The watchers of each value whose gradient the pass computes, by the value's id."""
+        """The ids of the watchers of all values whose gradients the pass computes."""
         way = depends_on(topological(self.seeds), list(self.wanted))
         found = {id(each) for x in way for each in x.watch or ()}
         return found | {id(each()) for x in way for each in x.watch or ()}

@@ -17,13 +17,14 @@ from gnomon.tensor.autograd.engine import (
     no_grad,
     set_grad_enabled,
 )
-from gnomon.tensor.autograd.function import InplaceFunction
+from gnomon.tensor.autograd.function import Context, InplaceFunction, once_differentiable
 from gnomon.tensor.autograd.grad import grad
 from gnomon.tensor.autograd.gradcheck import gradcheck, gradgradcheck
 from gnomon.tensor.creation import as_tensor
 from gnomon.tensor.tensor import Tensor
 
 __all__ = [
+    "Context",
     "Function",
     "InplaceFunction",
     "Variable",
@@ -39,6 +40,7 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

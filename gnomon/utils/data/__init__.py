@@ -1,4 +1,4 @@
-"""Datasets and loaders by PyTorch's names."""
+"""Datasets and loaders with PyTorch's names."""
 
 from gnomon.lazy import modules_below
 from gnomon.utils.data import distributed

@@ -1,4 +1,4 @@
-"""Arguments of samplers, loaders and splits that PyTorch refuses, in its words."""
+"""Check the arguments of samplers, loaders and splits, with PyTorch's error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gnomon.errors import ArgumentError, DtypeError, brief
 
 STARTS = ("fork", "spawn", "forkserver")
 SETTLED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
-"""What the order of a loader was made from."""
+"""Attributes of a loader that cannot be changed after it was made."""
 ELSEWHERE: dict[str, Any] = {
     "timeout": 0,
     "worker_init_fn": None,
@@ -19,12 +19,13 @@ ELSEWHERE: dict[str, Any] = {
     "pin_memory_device": "",
     "in_order": True,
 }
-"""Arguments of PyTorch's loader that are for its worker processes, which are threads here, and what
-they are where none is given."""
+"""Options of PyTorch's loader about worker processes, which are threads here, and their
+defaults.
+"""
 
 
 def positive(what: str, value: Any) -> int:
-    """A count of at least one."""
+    """Return an integer of at least 1, or raise ArgumentError."""
     if type(value) is bool or not isinstance(value, int) or value <= 0:
         raise ArgumentError(
             f"{what} should be a positive integer value, but got {what}={brief(value)}"
@@ -33,14 +34,14 @@ def positive(what: str, value: Any) -> int:
 
 
 def is_flag(what: str, value: Any, kind: type[Exception] = ArgumentError) -> bool:
-    """A truth value, and nothing else."""
+    """Return a bool, or raise an error."""
     if not isinstance(value, bool):
         raise kind(f"{what} should be a boolean value, but got {what}={brief(value)}")
     return value
 
 
 def check_workers(count: int, options: Mapping[str, Any]) -> None:
-    """Refuse options of workers that mean nothing, or that need workers where there are none."""
+    """Refuse invalid options of workers, and options that need workers if there are none."""
     if count < 0:
         raise ArgumentError(
             "num_workers option should be non-negative; use num_workers=0 to disable "
@@ -70,7 +71,7 @@ def check_workers(count: int, options: Mapping[str, Any]) -> None:
 
 
 def check_shares(lengths: Sequence[float], total: int) -> None:
-    """Refuse counts below zero, and shares outside of [0, 1] or above 1 together."""
+    """Refuse negative counts, and fractions outside [0, 1] or with a sum above 1."""
     if sum(lengths) == total and all(isinstance(n, int) for n in lengths):
         shares: Iterable[float] = [n / max(total, 1) for n in lengths]
     else:
@@ -88,13 +89,13 @@ def check_shares(lengths: Sequence[float], total: int) -> None:
 
 
 def check_sizes(batch: Sequence[Sequence]) -> None:
-    """Refuse items of several sizes, which are no batch of parts."""
+    """Refuse a batch of sequences of different lengths."""
     if len({len(item) for item in batch}) > 1:
         raise ArgumentError("each element in list of batch should be of equal size")
 
 
 def refuse_kind(item: object) -> None:
-    """Refuse an item of which no batch can be made."""
+    """Raise DtypeError for an item that cannot be collated."""
     raise DtypeError(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {type(item)}"

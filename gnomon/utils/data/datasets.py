@@ -1,4 +1,4 @@
-"""Datasets: anything that can be indexed, or iterated; parts of others, others in a row."""
+"""Datasets, by index or iterable, and their subsets, concatenations and splits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gnomon.utils.data.checks import check_shares
 
 
 class Dataset:
-    """Base of what has items by number; subclasses define __getitem__ and __len__."""
+    """The base of datasets that are indexed; subclasses define __getitem__ and __len__."""
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -28,7 +28,7 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Base of what can only be read in order; subclasses define __iter__."""
+    """The base of datasets that can only be iterated; subclasses define __iter__."""
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -38,7 +38,7 @@ class IterableDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Datasets that are read in order, one after another."""
+    """Iterable datasets, one after another."""
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
@@ -51,14 +51,14 @@ class ChainDataset(IterableDataset):
 
 
 def in_order(dataset: Dataset) -> IterableDataset:
-    """A dataset that is read in order, and no other."""
+    """Return an iterable dataset, or raise ArgumentError."""
     if not isinstance(dataset, IterableDataset):
         raise ArgumentError("ChainDataset only supports IterableDataset. Use ConcatDataset.")
     return dataset
 
 
 class TensorDataset(Dataset):
-    """Rows of tensors side by side."""
+    """A dataset whose item k is the k-th row of each of several tensors."""
 
     def __init__(self, *tensors: Tensor) -> None:
         if len({t.shape[0] for t in tensors}) > 1:
@@ -74,19 +74,19 @@ class TensorDataset(Dataset):
         return self.tensors[0].shape[0]
 
     def batch(self, indices: Sequence[int]) -> list[Tensor]:
-        """Several rows at once."""
+        """Several rows of each tensor."""
         return [rows_of(t, list(indices)) for t in self.tensors]
 
 
 def rows_of(t: Tensor, indices: list[int]) -> Tensor:
-    """A copy of some rows."""
+    """A copy of some rows of a tensor."""
     if t.requires_grad:
         return t[tensor(indices)]
     return from_array(array_of(t)[indices])
 
 
 class ConcatDataset(Dataset):
-    """Datasets one after another."""
+    """Indexed datasets, one after another."""
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
@@ -110,7 +110,7 @@ class ConcatDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Datasets side by side: an item is a tuple of theirs, or a dict if they have names."""
+    """Several datasets in parallel; an item is a tuple or dict of theirs."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
@@ -136,7 +136,7 @@ class StackDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some items of a dataset."""
+    """The items of a dataset at given indices."""
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
@@ -151,7 +151,7 @@ class Subset(Dataset):
 def random_split(
     dataset: Dataset, lengths: Sequence[float], generator: Generator | None = None
 ) -> list[Subset]:
-    """Parts of a dataset, drawn at random; lengths are counts or shares."""
+    """Split a dataset randomly into subsets, whose lengths are counts or fractions."""
     total = len(dataset)
     check_shares(lengths, total)
     counts = [int(n) if sum(lengths) == total else int(n * total) for n in lengths]

@@ -1,4 +1,4 @@
-"""The share of a dataset that each rank reads."""
+"""Divide a dataset among ranks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """The numbers of every so many items, from this rank's on; shares are of equal length.
+    """The indices of this rank's items: every world-size-th one; all ranks have equally many.
 
-    The order follows from the seed and the epoch alone: call set_epoch before each. What is missing
-    to equal shares is taken from the order's beginning again, or left out with drop_last.
+    The order depends on the seed and the epoch alone: call set_epoch before each epoch. To equalize
+    the ranks, items from the order's beginning are repeated, or with drop_last the rest is left
+    out.
 
     >>> list(DistributedSampler(range(5), num_replicas=2, rank=1, shuffle=False))
     [1, 3, 0]
@@ -45,7 +46,7 @@ class DistributedSampler(Sampler):
         self.total_size = self.num_samples * self.num_replicas
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which seeds the next order."""
+        """Set the epoch, on which the next shuffled order depends."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:

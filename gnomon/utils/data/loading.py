@@ -1,6 +1,6 @@
-"""Samplers and loaders: the items of a dataset, or of any iterable, in batches.
+"""Samplers and loaders: the items of a dataset in batches.
 
-Batches are copies with values, put together by numpy: a loop over them compiles nothing. Workers
+Batches are copies with values, put together by NumPy: a loop over them compiles nothing. Workers
 are threads of this process.
 """
 
@@ -47,7 +47,7 @@ from gnomon.utils.data.workers import WorkerInfo, begin, interleaved, working
 
 
 class Sampler:
-    """Base of what says in which order items come."""
+    """The base of samplers, which yield the order of a dataset's indices."""
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         return GenericAlias(cls, item)
@@ -57,7 +57,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """Items in order."""
+    """Yields indices in order."""
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
@@ -70,11 +70,11 @@ class SequentialSampler(Sampler):
 
 
 AT_ONCE = 65536
-"""The number of places drawn at once with replacement, so that 1e10 are drawn as needed."""
+"""The number of indices drawn at once with replacement, so that 1e10 are drawn as needed."""
 
 
 class RandomSampler(Sampler):
-    """Items in a random order, each once before any comes again; or drawn with replacement."""
+    """Yields indices in random order, with or without replacement."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self) -> int:
-        """The number of draws: unless it was given, the length of the data by now."""
+        """The number of indices to draw, by default the current length of the data."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -108,7 +108,7 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """Given items in a random order."""
+    """Yields given indices in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
@@ -122,7 +122,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Items drawn with chances in proportion to weights."""
+    """Draws indices with probabilities proportional to weights."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """The order of another sampler, in batches."""
+    """Groups another sampler's indices into batches."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         self.sampler, self.batch_size = sampler, positive("batch_size", batch_size)
@@ -170,7 +170,7 @@ class BatchSampler(Sampler):
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Items side by side: tensors stacked, numbers as a tensor, dicts and tuples part by part."""
+    """Combine items into a batch: tensors are stacked, numbers become tensors, dicts go by key."""
     first = batch[0]
     if isinstance(first, Tensor):
         return stacked(batch)
@@ -194,7 +194,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def alike(first: Any, parts: Any) -> Any:
-    """Parts in a container of an item's own class, which keeps what else the item holds."""
+    """Put parts in a container of an item's class, with the item's other attributes."""
     try:
         if not isinstance(first, (MutableMapping, MutableSequence)):
             return type(first)(parts)
@@ -207,7 +207,7 @@ def alike(first: Any, parts: Any) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Convert the numpy arrays of an item to tensors, in any nesting.
+    """Convert the NumPy arrays of an item to tensors, in any nesting.
 
     >>> default_convert({"a": (np.arange(2), "b")})
     {'a': [Tensor([0, 1]), 'b']}
@@ -225,7 +225,7 @@ def default_convert(data: Any) -> Any:
 
 
 def stacked(batch: Sequence[Tensor]) -> Tensor:
-    """Tensors along a new first axis."""
+    """Stack tensors along a new first axis."""
     if any(t.requires_grad or t.is_complex() for t in batch) or len({t.dtype for t in batch}) > 1:
         return FUNCTIONS["stack"](list(batch))
     shapes = [tuple(t.shape) for t in batch]
@@ -240,10 +240,9 @@ def stacked(batch: Sequence[Tensor]) -> Tensor:
 
 
 class DataLoader:
-    """A dataset, or any iterable, in batches.
+    """Iterates over a dataset, or any iterable, in batches.
 
-    Each worker reads the whole of an IterableDataset, unless that asks get_worker_info for its
-    share.
+    Each worker reads a whole IterableDataset, unless that divides itself by get_worker_info.
     """
 
     settled = False
@@ -309,7 +308,7 @@ class DataLoader:
         super().__setattr__(name, value)
 
     def check(self, shuffle: bool | None, sampler: object, batches: object) -> None:
-        """Refuse orders that exclude each other."""
+        """Refuse combinations of options that exclude each other."""
         if self.batch_size is None and batches is None and self.drop_last:
             raise ArgumentError(
                 "batch_size=None option disables auto-batching and is mutually exclusive with "
@@ -335,7 +334,7 @@ class DataLoader:
         return self.ahead(orders) if self.num_workers else map(self.fetch, orders)
 
     def fetch(self, indices: Any) -> Any:
-        """One batch by the numbers of its items; one item by its number."""
+        """The batch of some indices, or the item of one index."""
         if not isinstance(indices, list):
             return self.collate_fn(self.dataset[indices])
         if isinstance(self.dataset, TensorDataset) and self.collate_fn is default_collate:
@@ -343,14 +342,14 @@ class DataLoader:
         return self.collate_fn([self.dataset[k] for k in indices])
 
     def workers(self, given: Callable[[Any], Any]) -> list[WorkerInfo]:
-        """Workers that have begun, with the dataset that each is given."""
+        """Start the workers; `given` makes each one's dataset."""
         seed, count = initial_seed(), self.num_workers
         infos = [WorkerInfo(k, count, seed + k, given(self.dataset)) for k in range(count)]
         begin(infos, self.worker_init_fn)
         return infos
 
     def ahead(self, orders: Iterable[Any]) -> Iterator[Any]:
-        """Batches in order, the next ones made by other threads meanwhile."""
+        """Yield batches in order while threads prepare the next ones."""
         waiting: deque[Future] = deque()
         infos = iter(self.workers(lambda dataset: dataset))
         options = {"initializer": lambda: working.set(next(infos))}
@@ -363,13 +362,13 @@ class DataLoader:
                 yield waiting.popleft().result()
 
     def fetch_now(self, indices: Any) -> Any:
-        """One batch, computed."""
+        """The batch of some indices, with its values computed."""
         batch = self.fetch(indices)
         evaluate(batch)
         return batch
 
     def streamed_ahead(self) -> Iterator[Any]:
-        """Batches of what comes to each worker, which has a copy of the dataset."""
+        """Yield batches of an iterable dataset, each worker with its own copy."""
 
         def read(dataset: Any) -> Iterator[Any]:
             for batch in self.streamed(dataset):
@@ -379,7 +378,7 @@ class DataLoader:
         yield from interleaved(self.workers(copy.copy), read, self.prefetch_factor or 2)
 
     def streamed(self, dataset: Any) -> Iterator[Any]:
-        """Batches of what comes, when there are no numbers."""
+        """Yield batches of an iterable dataset."""
         items = iter(dataset)
         if self.batch_size is None:
             yield from map(self.collate_fn, items)

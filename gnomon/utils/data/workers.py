@@ -1,4 +1,4 @@
-"""Workers of a loader, which are threads: what one knows of itself, and how each begins."""
+"""A loader's workers, which are threads: their information and their start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["WorkerInfo", "get_worker_info"]
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker's number, how many there are, its seed, and the dataset that it reads."""
+    """A worker's index, the number of workers, its seed, and its dataset."""
 
     id: int
     num_workers: int
@@ -32,7 +32,7 @@ working: ContextVar[WorkerInfo | None] = ContextVar("gnomon_working", default=No
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that runs this; None outside of a loader's workers.
+    """Information on the worker that runs the caller; None outside of a loader's workers.
 
     >>> get_worker_info() is None
     True
@@ -41,7 +41,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def begin(workers: Sequence[WorkerInfo], function: Callable[[int], Any] | None) -> None:
-    """Call a user's function for every worker, in order; what it seeds is left as it was here."""
+    """Call the user's worker_init_fn for each worker; the global random states are restored."""
     if function is None:
         return
     python, numpys = random.getstate(), np.random.get_state()
@@ -63,9 +63,9 @@ END = object()
 def interleaved(
     workers: Sequence[WorkerInfo], read: Callable[[Any], Iterator[Any]], ahead: int
 ) -> Iterator[Any]:
-    """One batch of each worker after another, until none has any more.
+    """Yield batches from all workers in turn until none has any more.
 
-    Each reads the whole of its own dataset in its own thread, some batches ahead.
+    Each worker reads its own dataset in its own thread, some batches ahead.
     """
     with ExitStack() as threads:
         queue = deque()

@@ -1,7 +1,7 @@
-"""torch.utils._pytree's names: nested containers as lists of leaves and a structure, and back.
+"""torch.utils._pytree's names: nested containers as a list of leaves and a structure.
 
-A leaf is whatever is no container: of a kind that nobody registered. gn.compile and gn.func have
-structures of their own (gnomon/tensor/pytree.py), of tensors alone.
+A leaf is any value whose class is not registered as a container. gn.compile and gn.func have
+structures of their own, of tensors alone (gnomon/tensor/pytree.py).
 """
 
 from gnomon.utils.pytree.nodes import (

@@ -1,6 +1,6 @@
-"""Kinds of containers in trees: how each comes apart, is made again, and is written in texts.
+"""Container classes in trees: how each is flattened, rebuilt and serialized.
 
-What walks through trees is in walks.py.
+walks.py traverses trees.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Context = Any
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SequenceKey:
-    """The place of a part of a sequence."""
+    """The index of a child in a sequence."""
 
     idx: int
 
@@ -37,13 +37,13 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
     def get(self, sequence: Any) -> Any:
-        """The part of a sequence in this place."""
+        """The sequence's element at this index."""
         return sequence[self.idx]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MappingKey:
-    """The key of a part of a mapping."""
+    """The key of a child in a mapping."""
 
     key: Any
 
@@ -51,13 +51,13 @@ class MappingKey:
         return f"[{self.key!r}]"
 
     def get(self, mapping: Any) -> Any:
-        """The part of a mapping under this key."""
+        """The mapping's value under this key."""
         return mapping[self.key]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GetAttrKey:
-    """The name of a part of an object."""
+    """The attribute name of a child in an object."""
 
     name: str
 
@@ -65,17 +65,17 @@ class GetAttrKey:
         return f".{self.name}"
 
     def get(self, obj: Any) -> Any:
-        """The attribute of an object by this name."""
+        """The object's attribute of this name."""
         return getattr(obj, self.name)
 
 
 def keystr(kp: Iterable[Any]) -> str:
-    """A leaf's place as one writes it in Python, without the name of the tree."""
+    """A path of keys as Python code, such as ['a'][0]."""
     return "".join(map(str, kp))
 
 
 def key_get(obj: Any, kp: Iterable[Any]) -> Any:
-    """The value in a place of a tree."""
+    """The value at a path of keys in a tree."""
     for key in kp:
         obj = key.get(obj)
     return obj
@@ -85,7 +85,7 @@ def key_get(obj: Any, kp: Iterable[Any]) -> Any:
 
 
 class NodeDef(NamedTuple):
-    """A kind of container: how it comes apart, and how it is made of its parts."""
+    """A container class: how it is flattened and rebuilt."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list, Context]]
@@ -94,7 +94,7 @@ class NodeDef(NamedTuple):
 
 
 class TextForm(NamedTuple):
-    """A kind of container in texts: its name, and how its context is written and read."""
+    """A container class's name in serialized trees, and how its context is written and read."""
 
     name: str
     dump: Callable[[Context], Any] | None = None
@@ -110,11 +110,11 @@ def register_pytree_node(
 ) -> None:
     """Register a class as a container in all trees.
 
-    flatten_fn gives a list of parts and a context, anything; unflatten_fn makes an object of parts
-    and a context. how: flatten_with_keys_fn, whose parts are (key, part); serialized_type_name,
-    to_dumpable_context and from_dumpable_context, for treespec_dumps.
+    flatten_fn returns a list of children and a context, of any type; unflatten_fn makes an object
+    of children and a context. how: flatten_with_keys_fn, whose children are (key, child);
+    serialized_type_name, to_dumpable_context and from_dumpable_context, for treespec_dumps.
 
-    Errors: ArgumentError where the class is a container.
+    Errors: ArgumentError if the class is a container already.
     """
     if cls in SUPPORTED_NODES:
         raise ArgumentError(f"register_pytree_node: {cls} is already registered. Register it once.")
@@ -122,7 +122,7 @@ def register_pytree_node(
 
 
 def _register_pytree_node(cls: Any, *how: Any, **named: Any) -> None:
-    """Register a class as PyTorch's older programs do: a second time in place of the first."""
+    """Register a container class as older PyTorch did, replacing an earlier registration."""
     if cls in SUPPORTED_NODES:
         warnings.warn(f"{cls} is already registered as a container.", stacklevel=2)
     _private_register_pytree_node(cls, *how[:2], **named)
@@ -148,7 +148,7 @@ def _private_register_pytree_node(
 
 
 def with_keys(flatten_fn: Callable, keys: Callable[[Any], Iterable]) -> Callable:
-    """A container's parts beside their keys."""
+    """Make a function that flattens a container to pairs of key and child."""
 
     def flatten_with_keys(value: Any) -> tuple[list, Context]:
         parts, context = flatten_fn(value)
@@ -157,18 +157,18 @@ def with_keys(flatten_fn: Callable, keys: Callable[[Any], Iterable]) -> Callable
     return flatten_with_keys
 
 
-def numbered(value: Any) -> list[SequenceKey]:
-    """The keys of a sequence."""
+def index_keys(value: Any) -> list[SequenceKey]:
+    """The keys of a sequence's children."""
     return [SequenceKey(k) for k in range(len(value))]
 
 
-def named(value: Any) -> list[MappingKey]:
-    """The keys of a mapping."""
+def map_keys(value: Any) -> list[MappingKey]:
+    """The keys of a mapping's children."""
     return list(map(MappingKey, value))
 
 
-def fields(value: Any) -> list[GetAttrKey]:
-    """The keys of a named tuple."""
+def field_keys(value: Any) -> list[GetAttrKey]:
+    """The keys of a named tuple's children."""
     return list(map(GetAttrKey, value._fields))
 
 
@@ -201,7 +201,7 @@ def _defaultdict_unflatten(values: Iterable, context: Any) -> defaultdict:
 
 
 def factory_written(context: Any) -> dict[str, Any]:
-    """The context of a defaultdict as JSON has it."""
+    """Convert a defaultdict's context to JSON data."""
     factory, keys = context
     return {
         "default_factory_module": factory.__module__,
@@ -211,13 +211,13 @@ def factory_written(context: Any) -> dict[str, Any]:
 
 
 def factory_read(schema: dict[str, Any]) -> list:
-    """The context of a defaultdict from its text."""
+    """Convert JSON data to a defaultdict's context."""
     factory = "{default_factory_module}:{default_factory_name}".format_map(schema)
     return [resolve_name(factory), schema["dict_context"]]
 
 
 def tuple_written(kind: type) -> str:
-    """The name of a class of named tuples."""
+    """The serialized name of a named tuple class."""
     found = WRITTEN.get(kind)
     if found is None or not found.name:
         raise NotImplementedError(
@@ -227,26 +227,26 @@ def tuple_written(kind: type) -> str:
 
 
 def tuple_read(name: str) -> Any:
-    """The class of named tuples of a name."""
+    """The named tuple class of a serialized name."""
     return next(kind for kind, found in WRITTEN.items() if found.name == name)
 
 
 OWN: tuple[tuple[Any, Callable, Callable, Callable], ...] = (
-    (tuple, _list_flatten, lambda values, _: tuple(values), numbered),
-    (list, _list_flatten, _list_unflatten, numbered),
-    (dict, _dict_flatten, _dict_unflatten, named),
-    (OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True)), named),
-    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), numbered),
-    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, named),
-    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), fields),
+    (tuple, _list_flatten, lambda values, _: tuple(values), index_keys),
+    (list, _list_flatten, _list_unflatten, index_keys),
+    (dict, _dict_flatten, _dict_unflatten, map_keys),
+    (OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True)), map_keys),
+    (deque, lambda d: (list(d), d.maxlen), lambda v, most: deque(v, maxlen=most), index_keys),
+    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, map_keys),
+    (namedtuple, _namedtuple_flatten, lambda values, kind: kind(*values), field_keys),
 )
 TEXTS = {
     defaultdict: (factory_written, factory_read),
     namedtuple: (tuple_written, tuple_read),
 }
-"""Functions that write and read contexts which JSON does not know."""
+"""Functions that convert contexts to JSON data and back, by class."""
 DICTS = (dict, OrderedDict, defaultdict)
-"""Containers of which one stands for another in flatten_up_to."""
+"""Dictionary classes that flatten_up_to treats as equal."""
 
 
 for _kind, _flatten, _unflatten, _keys in OWN:
@@ -264,7 +264,7 @@ for _kind, _flatten, _unflatten, _keys in OWN:
 
 
 def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
-    """Give a class of named tuples a name in texts."""
+    """Register the serialized name of a named tuple class."""
     WRITTEN[cls] = TextForm(serialized_type_name, tuple_written, tuple_read)
 
 
@@ -278,7 +278,7 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Register a dataclass as a container of its fields; fields that are None are no leaves."""
+    """Register a dataclass as a container of its fields; fields that are None are not leaves."""
     is_data, dropped = dataclasses.is_dataclass(cls), set(drop_field_names or ())
     if not is_data and field_names is None:
         raise ArgumentError(
@@ -315,15 +315,15 @@ def register_dataclass(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConstantNode:
-    """The context of a container without parts: the object itself."""
+    """The context of a registered constant: the object itself."""
 
     value: Any
 
 
 def register_constant(cls: type) -> None:
-    """Register a class whose objects belong to the structure: containers without leaves.
+    """Register a class whose objects are part of the structure and have no leaves.
 
-    Errors: DtypeError where objects of the class are not compared by their value.
+    Errors: DtypeError if objects of the class are not compared by value.
     """
     if cls.__eq__ is object.__eq__ or cls.__hash__ is None:
         raise DtypeError(
@@ -342,7 +342,7 @@ def register_constant(cls: type) -> None:
 
 
 def is_namedtuple_class(cls: Any) -> bool:
-    """Whether a class is of named tuples."""
+    """Whether a value is a named tuple class."""
     names = getattr(cls, "_fields", None)
     return (
         isinstance(cls, type)
@@ -360,12 +360,12 @@ def is_namedtuple_instance(obj: Any) -> bool:
 
 
 def is_namedtuple(obj: Any) -> bool:
-    """Whether an object is a named tuple, or a class of them."""
+    """Whether a value is a named tuple or a named tuple class."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether a class is of Python's own tuples with names, such as time.struct_time."""
+    """Whether a value is a struct sequence class, such as time.struct_time."""
     counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
     return (
         isinstance(cls, type)
@@ -375,10 +375,10 @@ def is_structseq_class(cls: Any) -> bool:
 
 
 def is_structseq_instance(obj: Any) -> bool:
-    """Whether an object is one of Python's own tuples with names."""
+    """Whether a value is a struct sequence."""
     return is_structseq_class(type(obj))
 
 
 def is_structseq(obj: Any) -> bool:
-    """Whether an object is one of Python's own tuples with names, or a class of them."""
+    """Whether a value is a struct sequence or a class of them."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))

@@ -1,4 +1,4 @@
-"""The structure of a tree: its containers without their leaves."""
+"""The structure of a tree: its containers without the leaves."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PyTree = Any
 
 
 def _get_node_type(tree: Any) -> Any:
-    """The kind under which a value's class is registered; named tuples have one together."""
+    """The class under which a value is registered; all named tuples share one."""
     return namedtuple if is_namedtuple_class(type(tree)) else type(tree)
 
 
 def hashable(context: Any) -> Any:
-    """The part of a context that counts in a hash."""
+    """The part of a context that is hashable, as nested tuples."""
     if isinstance(context, (list, tuple)):
         return tuple(map(hashable, context))
     try:
@@ -33,7 +33,7 @@ def hashable(context: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, slots=True)
 class TreeSpec:
-    """A tree without its leaves: the kind of its outermost container, a context, and its parts.
+    """The structure of a tree: its root's class and context, and the structures of its children.
 
     >>> from gnomon.utils.pytree import tree_flatten
     >>> leaves, spec = tree_flatten({"a": 1, "b": (2, 3)})
@@ -59,7 +59,7 @@ class TreeSpec:
         return self._shown(0)
 
     def _shown(self, indent: int) -> str:
-        """The text of the structure, indented."""
+        """The structure as indented text."""
         if self.type is None:
             return "*"
         between = ",\n" + " " * (indent + 2)
@@ -77,30 +77,30 @@ class TreeSpec:
 
     @property
     def context(self) -> Context:
-        """The rest of a container beside its parts: the keys of a dict."""
+        """The container's data beside its children, such as the keys of a dict."""
         return self._context
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The structures of the parts."""
+        """The structures of the children."""
         return self._children
 
     def children(self) -> list[TreeSpec]:
-        """The structures of the parts, in a list of their own."""
+        """A new list of the structures of the children."""
         return self.children_specs.copy()
 
     def child(self, index: int) -> TreeSpec:
-        """The structure of one part."""
+        """The structure of one child."""
         return self._children[index]
 
     def is_leaf(self) -> bool:
-        """Whether there is no container."""
+        """Whether the structure is a single leaf."""
         return self.type is None
 
     def flatten_up_to(self, tree: PyTree) -> list[PyTree]:
-        """The parts of a tree at the positions of this structure's leaves.
+        """The subtrees of a tree at the positions of this structure's leaves.
 
-        Errors: ArgumentError where the tree has other containers.
+        Errors: ArgumentError if the tree has other containers.
         """
         if self.is_leaf():
             return [tree]
@@ -108,7 +108,7 @@ class TreeSpec:
         return [x for spec, part in parts for x in spec.flatten_up_to(part)]
 
     def unflatten(self, leaves: Iterable[Any]) -> PyTree:
-        """The tree of this structure with these leaves."""
+        """Build the tree of this structure from its leaves."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ArgumentError(
@@ -118,7 +118,7 @@ class TreeSpec:
         return self._made(iter(leaves))
 
     def _made(self, leaves: Iterator[Any]) -> PyTree:
-        """The nested value of these leaves."""
+        """Build the tree, taking leaves from an iterator."""
         if self.type is None:
             return next(leaves)
         parts = [x._made(leaves) for x in self._children]
@@ -129,7 +129,7 @@ PyTreeSpec = TreeSpec
 
 
 class LeafSpec(TreeSpec):
-    """The structure of a leaf."""
+    """The structure of a single leaf."""
 
     __slots__ = ()
 
@@ -141,12 +141,12 @@ LEAF = LeafSpec()
 
 
 def treespec_leaf() -> LeafSpec:
-    """The structure of a leaf."""
+    """The structure of a single leaf."""
     return LEAF
 
 
 def parts_within(spec: TreeSpec, tree: PyTree) -> list[PyTree]:
-    """The parts of a value whose container is that of a structure."""
+    """The children of a value, whose container must match a structure's root."""
     kind = _get_node_type(tree)
     if spec.type in DICTS and kind in DICTS:
         # the keys, which stand last in the context, whatever the dicts' kinds and order are

@@ -1,4 +1,4 @@
-"""Structures of trees as texts, in PyTorch's JSON: either reads what the other wrote."""
+"""Serialize the structures of trees in PyTorch's JSON format, in both directions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gnomon.utils.pytree.specs import LEAF, TreeSpec
 __all__ = ["treespec_dumps", "treespec_loads", "treespec_pprint"]
 
 PROTOCOL = 1
-"""The version of structures in texts."""
+"""The version of serialized structures."""
 
 
 def schema_of(spec: TreeSpec) -> dict[str, Any]:
-    """A structure as JSON has it."""
+    """Convert a structure to JSON data."""
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
     found = WRITTEN[spec.type]
@@ -36,7 +36,7 @@ def schema_of(spec: TreeSpec) -> dict[str, Any]:
 
 
 def enum_schema(value: Any) -> dict[str, Any]:
-    """A member of an enumeration as JSON has it."""
+    """Convert an enum member to JSON data."""
     if not isinstance(value, Enum):
         raise DtypeError(
             f"treespec_dumps: a context has {value!r}, which JSON does not know. Register the "
@@ -51,14 +51,14 @@ def enum_schema(value: Any) -> dict[str, Any]:
 
 
 def enum_meant(schema: dict[str, Any]) -> Any:
-    """The member of an enumeration that JSON tells of, or what else it tells."""
+    """Convert JSON data to an enum member, if it describes one."""
     if "__enum__" not in schema:
         return schema
     return resolve_name(schema["fqn"])[schema["name"]]
 
 
 def spec_of(schema: dict[str, Any]) -> TreeSpec:
-    """The structure of what JSON has."""
+    """Convert JSON data to a structure."""
     name, written = schema["type"], schema["context"]
     if name is None:
         return LEAF
@@ -71,33 +71,33 @@ def spec_of(schema: dict[str, Any]) -> TreeSpec:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A structure as a text, which PyTorch reads too."""
+    """Serialize a structure to text, which PyTorch reads too."""
     if not isinstance(treespec, TreeSpec):
         raise DtypeError(f"treespec_dumps: needs a TreeSpec: got {type(treespec).__name__}.")
-    return json.dumps((known(protocol), schema_of(treespec)), default=enum_schema)
+    return json.dumps((checked_protocol(protocol), schema_of(treespec)), default=enum_schema)
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure of a text."""
+    """Read a structure from text."""
     protocol, schema = json.loads(serialized)
-    known(protocol)
+    checked_protocol(protocol)
     return spec_of(schema)
 
 
-def known(protocol: int | None) -> int:
-    """The version of a text, where it is one that is known."""
+def checked_protocol(protocol: int | None) -> int:
+    """The version of a serialized structure; ArgumentError if it is unknown."""
     if protocol not in (None, PROTOCOL):
         raise ArgumentError(f"treespec_dumps: no protocol {protocol}. Use {PROTOCOL}.")
     return PROTOCOL
 
 
 class Asterisk:
-    """Stands for a leaf in a text."""
+    """A leaf in printed structures."""
 
     def __repr__(self) -> str:
         return "*"
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """The tree of a structure as Python writes it, an asterisk for each leaf."""
+    """The tree of a structure as Python code, with an asterisk for each leaf."""
     return repr(treespec.unflatten([Asterisk()] * treespec.num_leaves))

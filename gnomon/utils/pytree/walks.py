@@ -1,4 +1,4 @@
-"""Walks through trees: leaves, keys, and functions of leaves."""
+"""Functions on trees: flatten, map, search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether a value is a leaf: no container, or one that is_leaf takes for a leaf."""
+    """Whether a value is a leaf: not a container, or one for which is_leaf is true."""
     return bool(is_leaf and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
@@ -47,7 +47,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
-    """The tree of leaves and a structure, in either order."""
+    """Build a tree from leaves and a structure, given in either order."""
     given: Any = (treespec, leaves) if isinstance(leaves, TreeSpec) else (leaves, treespec)
     leaves, treespec = given
     if not isinstance(treespec, TreeSpec):
@@ -56,7 +56,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves of a tree, one after another."""
+    """Yield the leaves of a tree."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
     else:
@@ -70,7 +70,7 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
-    """The leaves of a call's arguments."""
+    """The leaves of all arguments."""
     return [leaf for each in (*args, *kwargs.values()) for leaf in tree_iter(each)]
 
 
@@ -80,7 +80,7 @@ def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
 
 
 def keyed_leaves(tree: PyTree, is_leaf: IsLeaf, above: tuple = ()) -> Iterator[tuple[tuple, Any]]:
-    """The leaves of a tree, each after the keys that lead to it."""
+    """Yield each leaf of a tree with its path of keys."""
     if tree_is_leaf(tree, is_leaf):
         yield above, tree
         return
@@ -95,7 +95,7 @@ def keyed_leaves(tree: PyTree, is_leaf: IsLeaf, above: tuple = ()) -> Iterator[t
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple, Any]]:
-    """The leaves of a tree, each after the keys that lead to it.
+    """The leaves of a tree, each with its path of keys.
 
     >>> from gnomon.utils.pytree import keystr
     >>> [(keystr(path), leaf) for path, leaf in tree_leaves_with_path({"a": [1, 2]})]
@@ -107,12 +107,12 @@ def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tu
 def tree_flatten_with_path(
     tree: PyTree, is_leaf: IsLeaf = None
 ) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
-    """The leaves of a tree, each after the keys that lead to it, and the structure."""
+    """The leaves of a tree, each with its path of keys, and the structure."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
 def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """A function's results for the leaves of trees, in the structure of the first.
+    """Apply a function to corresponding leaves of trees; return a tree of the results.
 
     >>> tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
@@ -122,7 +122,7 @@ def tree_map(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = Non
 
 
 def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """Call a function that writes to the leaves of a tree; gives the tree."""
+    """Call an in-place function on the leaves of a tree; return the tree."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
@@ -130,15 +130,15 @@ def tree_map_(func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = No
 def tree_map_with_path(
     func: Callable, tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """tree_map with a function that takes the keys that lead to a leaf before the leaf."""
+    """Apply a function to each leaf's path and the leaf; return a tree of the results."""
     leaves, spec = tree_flatten_with_path(tree, is_leaf)
     paths, values = [path for path, _ in leaves], [leaf for _, leaf in leaves]
     return spec.unflatten(map(func, paths, values, *map(spec.flatten_up_to, rests)))
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
-    """Apply a function only to values of some types, or that a predicate picks."""
-    chosen = picked(type_or_types_or_pred)
+    """Restrict a function to values of some types or of a predicate; others stay unchanged."""
+    chosen = predicate_of(type_or_types_or_pred)
 
     def decorated(func: Callable) -> Callable:
         @functools.wraps(func)
@@ -150,8 +150,8 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable], Callable]:
     return decorated
 
 
-def picked(asked: Any) -> Callable[[Any], bool]:
-    """Whether a value is of some types, or is one that a function picks."""
+def predicate_of(asked: Any) -> Callable[[Any], bool]:
+    """A predicate from a type, several types, or a function."""
     if isinstance(asked, (type, tuple, types.UnionType)):
         return lambda x: isinstance(x, asked)
     if callable(asked):
@@ -162,7 +162,7 @@ def picked(asked: Any) -> Callable[[Any], bool]:
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """tree_map over leaves of some types; others stay.
+    """Apply a function to the leaves of some types; others stay unchanged.
 
     >>> tree_map_only(int, lambda x: -x, [1, "a", (2.0, 3)])
     [-1, 'a', (2.0, -3)]
@@ -173,38 +173,38 @@ def tree_map_only(
 def tree_map_only_(
     type_or_types_or_pred: Any, /, func: Callable, tree: PyTree, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """Call a function that writes to leaves of some types; gives the tree."""
+    """Call an in-place function on the leaves of some types; return the tree."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether all leaves have a property."""
+    """Whether a predicate is true of all leaves."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
-    """Whether a leaf has a property."""
+    """Whether a predicate is true of any leaf."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(
     type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
 ) -> bool:
-    """Whether all leaves of some types have a property."""
+    """Whether a predicate is true of all leaves of some types."""
     return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def tree_any_only(
     type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None
 ) -> bool:
-    """Whether a leaf of some types has a property."""
+    """Whether a predicate is true of any leaf of some types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
 
 
 def _broadcast_to_and_flatten(
     tree: PyTree, treespec: TreeSpec, is_leaf: IsLeaf = None
 ) -> list[Any] | None:
-    """A tree's leaves, each as often as a structure has leaves there; None where they misfit."""
+    """The tree's leaves, repeated to fill a structure; None if they do not fit it."""
     full, found = treespec.unflatten([0] * treespec.num_leaves), []
 
     def repeat(leaf: Any, below: PyTree) -> None:

@@ -110,6 +110,14 @@ add(
     integers(0, 4, 9),
     normal(9),
 )
+for word in ("amax", "amin"):
+    add(
+        f"scatter_reduce {word} of equals",
+        lambda lib, x, i, y, word=word: x.scatter_reduce(1, i, y, reduce=word),
+        exactly([[1.0, 2.0, 0.0], [0.0, 1.0, 1.0], [2.0, 2.0, 2.0]], "float64"),
+        integers(0, 3, 2, 5),
+        exactly([[1.0, 2.0, 1.0, 0.0, 2.0], [0.0, 1.0, 1.0, 1.0, 0.0]], "float64"),
+    )
 add(
     "scatter_reduce of sums",
     lambda lib, x, i, y: x.scatter_reduce(0, i, y, reduce="sum"),

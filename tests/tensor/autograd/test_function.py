@@ -283,3 +283,27 @@ def test_a_saved_leaf_that_was_written_to_comes_with_its_old_value():
     made.backward()
 
     assert x.grad.tolist() == [1, 1]
+
+
+def test_a_function_may_be_differentiable_once():
+    class Square(gn.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            context.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @gn.autograd.once_differentiable
+        def backward(context, gradient):
+            (x,) = context.saved_tensors
+            return gradient * 2 * x
+
+    x, seed = gn.tensor(3.0, requires_grad=True), gn.tensor(1.0, requires_grad=True)
+    (plain,) = gn.autograd.grad(Square.apply(x), x)
+    (tied,) = gn.autograd.grad(Square.apply(x), x, seed, create_graph=True)
+
+    assert plain.item() == tied.item() == 6.0
+    assert tied.requires_grad
+    assert not plain.requires_grad
+    with pytest.raises(GradientError, match="once_differentiable"):
+        tied.backward()
