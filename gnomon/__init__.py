@@ -159,6 +159,7 @@ _settle(__name__, globals())
 _settle(__name__, vars(Tensor), "Tensor.")
 strided, contiguous_format, preserve_format = "strided", "contiguous_format", "preserve_format"
 channels_last, channels_last_3d = "channels_last", "channels_last_3d"
+sparse_coo, sparse_csr = "sparse_coo", "sparse_csr"
 
 _PARTS = (
     *("nn", "optim", "utils", "distributions", "distributed", "library", "models", "profiler"),
@@ -174,6 +175,7 @@ _LATE = {part: f"gnomon.{part}" for part in _PARTS} | {
 }
 _LATE |= {"autograd": "gnomon.tensor.autograd.names", "jit": "gnomon.capture.scripting"}
 _LATE |= {"futures": "gnomon.tensor.works", "nested": "gnomon.nn.nested"}
+_LATE["sparse"] = "gnomon.tensor.sparse"
 """Modules that load when they are first named."""
 
 _LATE_NAMES = {
@@ -203,6 +205,8 @@ _LATE_NAMES = {
         *("complex", "imag", "polar", "view_as_complex", "view_as_real"),
     ),
     "gnomon.tensor.spectrograms": ("istft", "stft"),
+    "gnomon.tensor.sparse": ("spmm",),
+    "gnomon.tensor.sparse_tensor": ("sparse_coo_tensor", "sparse_csr_tensor"),
     "gnomon.tensor.storage": ("TypedStorage", "UntypedStorage", "is_storage"),
     "gnomon.tensor.matrices": (*_LATE_METHODS["matrices"], "chain_matmul"),
     "gnomon.tensor.lobpcg": ("lobpcg",),

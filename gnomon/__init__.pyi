@@ -1120,11 +1120,17 @@ def softsign(x: Tensor) -> Tensor:
     """x / (1 + |x|)."""
 def sort(x: Tensor, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Any:
     """Sort an axis, and return the indices too; equal elements keep their order."""
+from gnomon.tensor import sparse as sparse
+sparse_coo: str
+from gnomon.tensor.sparse_tensor import sparse_coo_tensor as sparse_coo_tensor
+sparse_csr: str
+from gnomon.tensor.sparse_tensor import sparse_csr_tensor as sparse_csr_tensor
 from gnomon.tensor import special as special
 def split(x: Tensor, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
     """Split an axis into parts of one size (the last may be smaller), or of given sizes."""
 def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
     """Parts of these sizes."""
+from gnomon.tensor.sparse import mm as spmm
 def sqrt(x: Tensor) -> Tensor:
     """The square root."""
 def square(x: Tensor) -> Tensor:

@@ -156,7 +156,7 @@ OWN = (
     "backends.cpu backends.cuda backends.cudnn backends.mkl backends.mkldnn backends.mps "
     "backends.openmp backends.opt_einsum backends.quantized cpu cuda cuda.nvtx fft func futures "
     "jit linalg masked mps mtia nested nn.grad overrides quasirandom random signal "
-    "signal.windows special storage utils.benchmark utils.tensorboard version xpu"
+    "signal.windows sparse special storage utils.benchmark utils.tensorboard version xpu"
 )
 """Modules that are reached by the same path here."""
 HOMES = dict(zip(OWN.split(), OWN.split(), strict=True)) | {

@@ -79,6 +79,8 @@ WORDS: dict[str, set[str]] = {
     },  # PyTorch's other functions of these names
     "gnomon/tensor/pytree.py": {"flatten", "unflatten"},  # of containers
     "gnomon/tensor/signal_windows.py": {"exponential"},  # a window
+    # PyTorch's functions of these names that take sparse tensors
+    "gnomon/tensor/sparse.py": {"addmm", "log_softmax", "mm", "softmax", "sum"},
     "gnomon/tensor/vmap.py": {"placed"},  # the axis of samples
 }
 """Strings of a file that are spelled like an operation and mean something else."""

@@ -26,9 +26,9 @@ from gnomon.ir.provenance import Site, user_site
 from gnomon.settings import current
 from gnomon.tensor import module_versions
 from gnomon.tensor.autograd.hooks import hooks_of
-from gnomon.tensor.pytree import Constant, TreeSpec
+from gnomon.tensor.pytree import Constant, TreeSpec, dense_parts
 from gnomon.tensor.state import refusal
-from gnomon.tensor.tensor import Tensor, pair_of, pairs_of
+from gnomon.tensor.tensor import Tensor, pairs_of
 from gnomon.tensor.traced_numbers import kind_of_number
 from gnomon.tensor.views import full_chain
 
@@ -125,7 +125,7 @@ class Guard:
         yield from self._places.tensors
         for module in self._places.modules:
             yield from pairs_of(module.parameters())
-            yield from pairs_of(module.buffers())
+            yield from (x for y in module.buffers() for x in dense_parts(y)[0])
 
     @property
     def modules(self) -> list[Any]:
@@ -374,7 +374,7 @@ def module_snapshot(
         parts += [
             (name, None if x is None else (ref(x._storage), x.requires_grad, hooks_of(x)))
             for name, y in (*inner._parameters.items(), *inner._buffers.items())
-            for x in (pair_of(y),)
+            for x in dense_parts(y)[0]
         ]
         parts += [
             len(inner._modules),

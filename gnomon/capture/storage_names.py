@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from gnomon.ir.provenance import Site
-from gnomon.tensor.pytree import LONGEST, TreeLeaf, TreeSpec
+from gnomon.tensor.pytree import LONGEST, TreeLeaf, TreeSpec, dense_parts
 from gnomon.tensor.state import Storage
-from gnomon.tensor.tensor import Tensor, pair_of
+from gnomon.tensor.tensor import Tensor
 
 __all__ = ["named", "names_of"]
 
@@ -21,7 +21,8 @@ def names_of(
     found: dict[Storage, str] = {}
     for module in modules:
         for name, x in (*module.named_parameters(), *module.named_buffers()):
-            found.setdefault(pair_of(x)._storage, name)
+            for part in dense_parts(x)[0]:
+                found.setdefault(part._storage, name)
     for number, name in of_arguments(function, call):
         found.setdefault(arguments[number]._storage, name)
     return found

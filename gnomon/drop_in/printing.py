@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from math import ceil, inf
 
 import numpy as np
@@ -54,6 +55,9 @@ def printed() -> Iterator[None]:
 
 def as_printed(x: gn.Tensor) -> str:
     """A tensor's text as in PyTorch; a traced or sharded one is printed as Gnomon does."""
+    if x.layout != "strided" and not state.recorder.hides_values:
+        notes = partial(with_remarks, indent=len("tensor("))
+        return show.sparse_text(x, lambda part, n: values_of(part, n, show.options()), notes)
     head = HEADS.get(type(x).__name__)
     if head is None or state.recorder.hides_values or mesh_layout_of(pair_of(x)._view):
         return show.as_text(x)

@@ -23,9 +23,9 @@ from gnomon.ir.node import Graph, Node
 from gnomon.ir.sizes import LEAST, MOST, ShapeEnv
 from gnomon.nn.module import Module
 from gnomon.tensor.autograd.engine import no_grad
-from gnomon.tensor.pytree import TreeSpec, flatten, unflatten
+from gnomon.tensor.pytree import TreeSpec, dense_parts, flatten, unflatten
 from gnomon.tensor.state import Storage
-from gnomon.tensor.tensor import Paired, Tensor, array_of, from_array, pair_of
+from gnomon.tensor.tensor import Paired, Tensor, array_of, from_array
 
 if TYPE_CHECKING:
     from gnomon.capture.sized_captures import SizedCapture
@@ -265,7 +265,8 @@ def names_of_state(function: Any) -> dict[Storage, str]:
     found: dict[Storage, str] = {}
     if isinstance(function, Module):
         for name, x in (*function.named_parameters(), *function.named_buffers()):
-            found.setdefault(pair_of(x)._storage, name)
+            for part in dense_parts(x)[0]:
+                found.setdefault(part._storage, name)
     return found
 
 

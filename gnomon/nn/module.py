@@ -24,8 +24,9 @@ from gnomon.tensor import module_versions as changes
 from gnomon.tensor.evaluate import evaluate_kept, relieve_between_calls
 from gnomon.tensor.module_versions import Watched, everywhere
 from gnomon.tensor.placing import placing_inside
+from gnomon.tensor.pytree import dense_parts
 from gnomon.tensor.state import grads, keep, state
-from gnomon.tensor.tensor import Tensor, pair_of
+from gnomon.tensor.tensor import Tensor
 
 HOOKS = (
     *("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"),
@@ -183,8 +184,8 @@ class Module(SavedParts, Walked, Converted, Hooked):
                 "(Tensor or None required)"
             )
         self._buffers[name] = tensor
-        if tensor is not None:
-            keep(pair_of(tensor)._storage)
+        for part in () if tensor is None else dense_parts(tensor)[0]:
+            keep(part._storage)
         (
             self._non_persistent_buffers_set.discard
             if persistent

@@ -51,6 +51,7 @@ STORAGES = {
     **{"ComplexDouble": "complex128"},
 }
 """PyTorch's classes of storages -> the dtypes of their elements."""
+LAYOUTS = {f"torch.{name}": name for name in ("strided", "sparse_coo", "sparse_csr")}
 MAGIC = 0x1950A86A20F9469CFC6C
 PROTOCOL = 1001
 """The two numbers that open a file of the older kind."""
@@ -278,6 +279,16 @@ def of_no_memory(dtype: DType, size: tuple, stride: tuple, requires: bool) -> Te
     return made.requires_grad_() if requires is True else made
 
 
+def of_sparse(layout: str, parts: tuple) -> Any:
+    """A sparse tensor of its positions, values and sizes; behind comes whether it is coalesced."""
+    is_csr = layout == "sparse_csr"
+    *tensors, size = only(parts, tuple) if is_csr else only(parts, tuple)[:-1]
+    given = (*(only(x, Tensor) for x in tensors), only(size, tuple))
+    if is_csr:
+        return gn.sparse_csr_tensor(*given)
+    return gn.sparse_coo_tensor(*given, is_coalesced=parts[-1] is True)
+
+
 def with_attributes(made: Tensor, state: Any) -> Tensor:
     """Set attributes on a tensor, except those that its class defines."""
     for name, value in only(state or {}, dict).items():
@@ -357,7 +368,7 @@ NAMES: dict[str, Any] = {
     "torch.storage.UntypedStorage": DTYPES["uint8"],
     "torch.Size": lambda sizes: Size(only(sizes, tuple)),
     "torch.device": Device,
-    "torch.serialization._get_layout": lambda name: {"torch.strided": "strided"}[name],
+    "torch.serialization._get_layout": LAYOUTS.__getitem__,
     "torch.Tensor": "Tensor",
     "torch.nn.parameter.Parameter": "Parameter",
     "torch._tensor._rebuild_from_type_v2": of_type,
@@ -365,6 +376,7 @@ NAMES: dict[str, Any] = {
     "torch._utils._rebuild_tensor_v2": rebuilt,
     "torch._utils._rebuild_tensor_v3": of_dtype,
     "torch._utils._rebuild_meta_tensor_no_storage": of_no_memory,
+    "torch._utils._rebuild_sparse_tensor": of_sparse,
     "torch._utils._rebuild_parameter": parameter,
     "torch._utils._rebuild_parameter_with_state": parameter,
     **{

@@ -62,10 +62,16 @@ TENSOR, OF_DTYPE, PARAMETER, WITH_STATE = (
 META_TENSOR = Name("torch._utils._rebuild_meta_tensor_no_storage")
 OF_TYPE, PLAIN = Name("torch._tensor._rebuild_from_type_v2"), Name("torch.Tensor")
 SIZE, DEVICE = Name("torch.Size"), Name("torch.device")
+SPARSE = Name("torch._utils._rebuild_sparse_tensor")
+LAYOUT = Name("torch.serialization._get_layout")
 UNTYPED = Name("torch.storage.UntypedStorage")
 NAMES = {dtype: Name(f"torch.{name}") for name, dtype in DTYPES.items()}
 TYPED = {DTYPES[name]: Name(f"torch.{kind}Storage") for kind, name in STORAGES.items()}
 """The classes of storages that have a dtype; others are written as bytes."""
+
+
+class Layout(str):
+    """The name of a tensor's layout."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +159,8 @@ class TorchPickler(pickle._Pickler):
         kind = type(obj)
         if kind is Size:
             return SIZE(tuple(obj))
+        if kind is Layout:
+            return LAYOUT(f"torch.{obj}")
         if kind is Device:
             return DEVICE(obj.type, *(() if obj.index is None else (obj.index,)))
         if kind is bytes and not obj and self.proto < 3:
@@ -162,6 +170,8 @@ class TorchPickler(pickle._Pickler):
     def tensor(self, tensor: Any) -> tuple:
         """Reduce a tensor of any class."""
         kind, attributes = tensor.__class__, vars(tensor)
+        if tensor.layout != "strided":
+            return SPARSE(Layout(tensor.layout), tensor._saved())
         if kind is Tensor:
             made = self.plain(tensor)
             return OF_TYPE(made[0], PLAIN, made[1], attributes) if attributes else made

@@ -99,7 +99,7 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     finally:
         scope.sites = before
     if found is None:
-        return taken_over(public[op.__name__], args, kwargs or {})
+        return taken_over(public.get(op.__name__, op), args, kwargs or {})
     tracked = False
     if grads.get():
         for tensor in found:

@@ -358,10 +358,10 @@ WRITING = ("addbmm", "conj_physical", "index_reduce", "ldexp", "put", "renorm")
 """Functions with a method that stores the result."""
 
 
-OF_SPARSE = ("coalesce", "indices", "to_sparse", "values")
-"""Methods of sparse_forms.py."""
+OF_SPARSE = ("sparse_mask", "to_sparse", "to_sparse_coo", "to_sparse_csr")
+"""Methods of sparse_tensor.py."""
 LATE_METHODS = (
-    *(("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_forms", OF_SPARSE)),
+    *(("splicing", METHODS), ("storage", OF_STORAGE), ("sparse_tensor", OF_SPARSE)),
     ("relatives", RELATIVES),
 )
 """Methods that are no functions, by their files."""

@@ -49,7 +49,7 @@ class Constructor:
         return self.__name__
 
     def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, Tensor) and value.dtype is self.dtype
+        return isinstance(value, Tensor) and (value.dtype, value.layout) == (self.dtype, "strided")
 
     def __or__(self, other: Any) -> Any:
         return Union.__getitem__((self, other))

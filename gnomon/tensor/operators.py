@@ -22,7 +22,7 @@ from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
 from gnomon.tensor.state import NOTHING, grads, known, narrow, of_complex, saving, state
 from gnomon.tensor.strides import check_places
-from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
+from gnomon.tensor.tensor import Paired, Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
 from gnomon.tensor.writing import write
 
@@ -46,7 +46,7 @@ def operand(value: Any) -> Any:
     kind = type(value)
     if kind is float or kind is int or kind is bool:
         return value
-    if isinstance(value, Tensor):
+    if issubclass(kind, (Tensor, Paired)):
         return value
     if isinstance(value, np.generic):
         value = value.item()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
 from functools import cache
-from operator import is_
+from operator import is_, itemgetter
 from typing import Any, NamedTuple
 
 from gnomon.ir.memo import memo, typed
@@ -18,6 +18,7 @@ __all__ = [
     "PLACES",
     "TreeLeaf",
     "TreeSpec",
+    "dense_parts",
     "flatten",
     "leaf_of",
     "leaves_in",
@@ -50,6 +51,12 @@ class TreeSpec(NamedTuple):
 
 SAME = object.__eq__
 """The comparison of classes that define none: by identity."""
+
+
+def dense_parts(tensor: Any) -> tuple[tuple[Any, ...], Callable]:
+    """The dense real tensors behind any tensor, and the function that makes it of them again."""
+    plain = tensor is None or issubclass(type(tensor), Tensor)
+    return ((tensor,), itemgetter(0)) if plain else tensor._dense_parts()
 
 
 def has_tensors(value: Any, depth: int = 3) -> bool:
@@ -128,7 +135,7 @@ def structure_of(value: Any, found: list[Tensor], places: dict[int, int]) -> Any
     """The structure of a nested value, given the positions of tensors in the list."""
     if isinstance(value, Paired):
         return TreeSpec(value.plain, (), (leaf_of(value._pair, found, places),))
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         return leaf_of(value, found, places)
     if isinstance(value, (dict, list, tuple)) and not isinstance(value, (TreeLeaf, TreeSpec)):
         if not value:

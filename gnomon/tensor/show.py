@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gnomon.dtypes import bool_, int64
+from gnomon.dtypes import bool_, int64, package
 from gnomon.lazy import Lazy, layouts, placements
 from gnomon.ops.arguments import choice
 from gnomon.tensor.creation import get_default_dtype
@@ -69,6 +70,8 @@ def as_text(self: Tensor) -> str:
     """The text of the values, and of everything about the tensor that is not the default."""
     if state.recorder.hides_values:
         return f"Tensor(traced, shape={tuple(self.shape)}, dtype={self.dtype})"
+    if self.layout != "strided":
+        return sparse_text(self, values_of, lambda text, notes: ", ".join([text, *notes]) + ")")
     if mesh_results and (layout := layouts.value_layout(self)):
         own = layouts.part_of(self).detach()
         named = zip(layout, placements.placements_of(layout), strict=True)
@@ -78,6 +81,34 @@ def as_text(self: Tensor) -> str:
     absent = self.is_meta
     values = "..." if absent else values_of(self, len(type(self).__name__) + 1)
     return f"{type(self).__name__}({values}{notes})"
+
+
+def sparse_text(
+    x: Any, shown: Callable[[Tensor, int], str], joined: Callable[[str, list[str]], str]
+) -> str:
+    """The text of a sparse tensor, given that of a dense tensor's values, and of remarks."""
+    parts = {"indices": x._indices(), "values": x._values()}
+    if x.is_sparse_csr:
+        parts = {"crow_indices": x.crow_indices(), "col_indices": x.col_indices()} | parts
+        del parts["indices"]
+    kind = "tensor" if package[0] == "torch" else "Tensor"
+    lines = []
+    for name, part in parts.items():
+        size = "" if part.numel() else f", size={tuple(part.shape)}"
+        indent = 2 * len(kind) + len(name) + 3
+        lines.append(f"{name}={kind}({shown(part, indent)}{size})")
+    notes = [f"size={tuple(x.shape)}", f"nnz={x._nnz()}"]
+    notes += [f"device='{x.device}'"] if not x.is_cpu else []
+    usual = (get_default_dtype(), int64, bool_)
+    notes += [f"dtype={x.dtype}"] if x.dtype not in usual else []
+    notes += [f"layout={package[0]}.{x.layout}"]
+    if x.grad_fn is not None:
+        notes.append(f"grad_fn=<{x.grad_fn.name()}>")
+    notes += ["requires_grad=True"] if x.requires_grad and x.is_leaf else []
+    before = f"{kind}(" + (",\n" + " " * (len(kind) + 1)).join(lines)
+    if x.is_sparse:
+        before, notes[0] = f"{before},\n{' ' * (len(kind) + 1)}{notes[0]}", ""
+    return joined(before, notes if x.is_sparse_csr else notes[1:])
 
 
 @method

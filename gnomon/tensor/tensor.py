@@ -173,6 +173,9 @@ class Paired:
     def __init__(self, parts: Sequence[Tensor]) -> None:
         (self._pair,) = parts
 
+    def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
+        return (self._pair,), self.plain
+
 
 def single(value: Any) -> Any:
     """The number in a scalar tensor or numpy's scalar; a size in the program's form."""

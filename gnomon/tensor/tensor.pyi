@@ -12,6 +12,7 @@ from gnomon.tensor.matrices import Solved
 from gnomon.tensor.matrices import Svd
 from gnomon.tensor.questions import Histogram
 from gnomon.tensor.random import Generator
+from gnomon.tensor.sparse_tensor import SparseTensor
 from gnomon.tensor.standard import Count
 from gnomon.tensor.storage import TypedStorage
 from gnomon.tensor.storage import UntypedStorage
@@ -600,8 +601,6 @@ class Tensor:
         """Clamp x to [min, max]; None means no bound."""
     def clone(self, *, memory_format: object = ...) -> Tensor:
         """A differentiable copy; its axes keep their order in memory by default."""
-    def coalesce(self) -> Tensor:
-        """The tensor itself: no place of it has two values."""
     def col2im(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
         """Add columns at their windows' places in an image: PyTorch's nn.functional.fold."""
     def col2im_(self, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = ..., padding: _int | Sequence[_int] = ..., stride: _int | Sequence[_int] = ...) -> Tensor:
@@ -1053,8 +1052,6 @@ class Tensor:
         """Slices of x by index along an axis."""
     def index_select_(self, axis: _int = ..., index: Tensor = ..., *, dim: _int = ..., input: Tensor = ..., indices: Tensor = ...) -> Tensor:
         """Slices of x by index along an axis."""
-    def indices(self) -> Tensor:
-        """The places of what is not zero, a column for each."""
     def inner(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
         """The dot products of the last axes of x and y."""
     def inner_(self, y: Tensor = ..., *, other: Tensor = ...) -> Tensor:
@@ -1874,6 +1871,8 @@ class Tensor:
         """Sort an axis, and return the indices too; equal elements keep their order."""
     def sort_(self, axis: _int = ..., descending: _bool = ..., *, stable: _bool = ..., dim: _int = ...) -> Tensor:
         """Sort an axis, and return the indices too; equal elements keep their order."""
+    def sparse_mask(self, mask: SparseTensor) -> SparseTensor:
+        """The values of a dense tensor at a sparse one's positions."""
     def split(self, split_size: _int | Sequence[_int] = ..., axis: _int = ..., *, split_size_or_sections: _int | Sequence[_int] = ..., split_sizes: _int | Sequence[_int] = ..., dim: _int = ...) -> tuple[Tensor, ...]:
         """Split an axis into parts of one size (the last may be smaller), or of given sizes."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = ...) -> tuple:
@@ -1988,8 +1987,12 @@ class Tensor:
         """The tensor on another device."""
     def to_local(self, *, grad_placements: Sequence[Placement] | None = ...) -> Tensor:
         """The rank's own part, as the same memory; its gradient gets the tensor's layout, or another."""
-    def to_sparse(self, *sparse_dim: _int, **form: Any) -> Tensor:
-        """A copy that is dense, as every tensor is; which form is asked for does not matter."""
+    def to_sparse(self, sparse_dim: Any = ..., **form: Any) -> Any:
+        """The values that are not zero, with their positions along the first axes, or all."""
+    def to_sparse_coo(self, sparse_dim: Any = ..., **form: Any) -> Any:
+        """The values that are not zero, with their positions along the first axes, or all."""
+    def to_sparse_csr(self, dense_dim: _int | None = ...) -> SparseTensor:
+        """The values of a matrix that are not zero, row by row."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
     def topk(self, k: _int, axis: _int = ..., largest: _bool = ..., sorted: _bool = ..., *, dim: _int = ...) -> Values:
@@ -2056,8 +2059,6 @@ class Tensor:
         """The slices at all indices of an axis, without that axis."""
     def untyped_storage(self) -> UntypedStorage:
         """The memory behind this tensor, in bytes."""
-    def values(self) -> Tensor:
-        """The elements that are not zero, in the order of their places."""
     def vander(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
         """The powers of a vector's elements as columns, the highest first unless increasing."""
     def vander_(self, n: _int | None = ..., increasing: _bool = ..., *, N: _int | None = ...) -> Tensor:
@@ -2105,6 +2106,9 @@ class Paired:
     plain: _type[Paired]
 
     def __init__(self, parts: Sequence[Tensor]) -> None:
+        ...
+
+    def _dense_parts(self) -> tuple[tuple[Tensor, ...], Callable]:
         ...
 def single(value: Any) -> Any:
     ...

@@ -21,6 +21,7 @@ from gnomon.ops.arguments import sum_like
 from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
+from gnomon.tensor.pytree import dense_parts
 from gnomon.tensor.state import grads, is_capturing, saving, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 from gnomon.tensor.writing import write
@@ -33,7 +34,7 @@ class Context:
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
-        self.saved_tensors: tuple[Tensor | None, ...] = ()
+        self.saved_tensors: tuple[Any, ...] = ()
         self.materializes, self.silent, self.dirty = True, frozenset(), frozenset()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -96,7 +97,7 @@ class Function:
         """The results of forward on these arguments."""
         wanted = tuple(isinstance(x, Tensor) and x.requires_grad and grads.get() for x in args)
         context = Context(wanted)
-        nodes = [node_of(x) if isinstance(x, Tensor) else x for x in args] if any(wanted) else []
+        nodes = [node_of(x) if is_input(x) else x for x in args] if any(wanted) else []
         before = grads.get()
         try:
             grads.set(False)
@@ -112,6 +113,11 @@ class Function:
         if context.dirty:
             args = as_they_came(context, args, nodes, made)
         return connected(cls, context, args, made)
+
+
+def is_input(value: Any) -> bool:
+    """Whether an argument is a tensor, but for a sparse or complex one that needs no gradient."""
+    return isinstance(value, Tensor) and (issubclass(type(value), Tensor) or value.requires_grad)
 
 
 def as_they_came(context: Context, args: tuple, nodes: Sequence[Node], made: Any) -> tuple:
@@ -237,24 +243,33 @@ class Written(GradientRule):
         self.kind, self.context, self.passing = kind, context, passing
         self.calls_hooks = kind.calls_hooks
         self.count, made = len(results), [results[k] for k in passing]
-        self.arguments = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+        self.arguments = [k for k, x in enumerate(args) if is_input(x)]
         self.total = len(args)
         given = [args[k] for k in self.arguments]
         known = {id(x): len(made) + k for k, x in enumerate(given)}
         known.update((id(x), k) for k, x in enumerate(made) if id(x) not in known)
         self.inputs = [*map(raw, made), *map(node_of, given)]
-        self.saved: list[int | None] = []
+        self.saved: list[tuple[Callable, list[int | None]]] = []
+        """What was saved: the places of its parts, and the function that joins them."""
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         """Leaves that were saved, and how often they had been written to; by their places."""
-        for x in context.saved_tensors:
-            if x is not None and id(x) not in known:
-                known[id(x)] = len(self.inputs)
-                self.inputs.append(raw(x))
-            self.saved.append(None if x is None else known[id(x)])
-            if x is not None and x._requires:
-                self.leaves[known[id(x)]] = (x, x._storage.version)
-        given, hooks = {k for k in self.saved if k is not None}, saving.get()
+        for saved in context.saved_tensors:
+            parts, join = dense_parts(saved)
+            self.saved.append((join, [self._place(x, known) for x in parts]))
+        given = {k for _, places in self.saved for k in places if k is not None}
+        hooks = saving.get()
         self.packing = None if hooks is None else hooks.hold(self.inputs, given)
+
+    def _place(self, x: Tensor | None, known: dict[int, int]) -> int | None:
+        """The place of a saved tensor among the inputs."""
+        if x is None:
+            return None
+        if id(x) not in known:
+            known[id(x)] = len(self.inputs)
+            self.inputs.append(raw(x))
+        if x._requires:
+            self.leaves[known[id(x)]] = (x, x._storage.version)
+        return known[id(x)]
 
     def gradients(self, gs: Mapping[Node, Node], needed: Sequence[bool]) -> list[Node | None]:
         """The gradients of the user's backward, on the nodes of the current graph."""
@@ -273,7 +288,9 @@ class Written(GradientRule):
 
     def _backward(self, node: Node, gs: Mapping[Node, Node]) -> tuple:
         """The gradients of the user's backward, one per argument."""
-        self.context.saved_tensors = tuple(self._saved(node, place) for place in self.saved)
+        self.context.saved_tensors = tuple(
+            join([self._saved(node, place) for place in places]) for join, places in self.saved
+        )
         found = self.kind.backward(self.context, *self._incoming(node, gs))
         self.context.saved_tensors = ()
         found = found if isinstance(found, tuple) else (found,)
