@@ -1,4 +1,4 @@
-"""torch.hub: entry points in a repository's hubconf.py, local or fetched from GitHub.
+"""torch.hub: entry points in a repository's hubconf, local or fetched from GitHub.
 
 A repository's code runs in this process. A fetched one must be trusted: by `trust_repo=True`, by
 its owner, or by an answer on the terminal, which is kept.

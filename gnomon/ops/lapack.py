@@ -21,6 +21,7 @@ import numpy as np
 from gnomon.dtypes import DType
 from gnomon.errors import ArgumentError, LinAlgError
 from gnomon.forking import held
+from gnomon.ir.memo import memo
 from gnomon.ir.node import Node, Shape
 from gnomon.ops.external import EXTERNALS, ExternalOp, external
 from gnomon.ops.primitives import expand
@@ -28,6 +29,8 @@ from gnomon.ops.scans import LETTERS
 
 __all__ = ["called"]
 
+WHOLE = 64
+"""The rows of triangles that LAPACK solves at once; larger ones are halved."""
 BLOCK = 32
 """The columns that are eliminated one by one before the rest of the matrix is updated."""
 SERIES = 15
@@ -63,6 +66,13 @@ def one_thread() -> Generator[None, None, None]:
 Routine = Callable[..., tuple[np.ndarray, ...]]
 
 
+@memo
+@cache
+def keywords_of(said: str) -> dict[str, Any]:
+    """The keywords of a routine, from their text."""
+    return literal_eval(said)
+
+
 def routine(compute: Routine) -> Routine:
     """Declare a routine as an external operation, with its keywords as text."""
     name = f"linalg.{compute.__name__}"
@@ -70,7 +80,7 @@ def routine(compute: Routine) -> Routine:
     def run(said: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         try:
             with one_thread(), np.errstate(all="ignore"):
-                return [*compute(*arrays, **literal_eval(said))]
+                return [*compute(*arrays, **keywords_of(said))]
         except np.linalg.LinAlgError as error:
             raise LinAlgError(
                 f"{name}: there is no result: {error}. Look for NaN and dependent rows."
@@ -199,6 +209,11 @@ def triangular(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> tuple[n
     n = a.shape[-1]
     if n < 2:
         return (b.copy() if unit else b / a if n else b,)
+    if n <= WHOLE:
+        # of a triangle LU is the triangle itself, where no zero and no NaN turns its pivots
+        whole = np.triu(a, 1) + np.eye(n, dtype=a.dtype) if unit else np.triu(a)
+        if np.isfinite(whole).all() and np.diagonal(whole, axis1=-2, axis2=-1).all():
+            return (np.linalg.solve(whole, b),)
     half = n // 2
     (low,) = triangular(a[..., half:, half:], b[..., half:, :], True, unit)
     rest = b[..., :half, :] - a[..., :half, half:] @ low

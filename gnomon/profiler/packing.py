@@ -200,7 +200,7 @@ def details(event: Event) -> dict[str, str | int | float]:
 def as_utf8(text: str) -> str:
     r"""A text with unencodable characters replaced, since file names may have any bytes.
 
-    >>> sound("a\udc80")
+    >>> as_utf8("a\udc80")
     'a?'
     """
     return text.encode("utf-8", "replace").decode()

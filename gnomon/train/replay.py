@@ -222,7 +222,7 @@ def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: 
 def first_ranks(moments: Mapping[int, int | None]) -> tuple[int, ...]:
     """The ranks that differed first; empty if all did at once, or none did.
 
-    >>> earliest({0: 3, 1: 2}), earliest({0: None, 1: 2}), earliest({0: 2, 1: 2})
+    >>> first_ranks({0: 3, 1: 2}), first_ranks({0: None, 1: 2}), first_ranks({0: 2, 1: 2})
     ((1,), (1,), ())
     """
     known = {rank: when for rank, when in moments.items() if when is not None}
