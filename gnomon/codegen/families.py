@@ -121,7 +121,10 @@ class Families:
             if found is None and (varies or not family.is_closed):
                 read = reads(family, taken) | varies
             if read:
-                open_code(family, taken, read, partial(written, emit, first, kernel))
+                write = partial(written, emit, first, kernel)
+                # where its text needs one of them as a number, those that vary are read alone
+                if not open_code(family, taken, read, write) and 0 < len(varies) < len(read):
+                    open_code(family, taken, varies, write)
                 found = family.serving(taken.numbers)
             return found and found[0].given(found[1])
 
@@ -146,8 +149,11 @@ def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
 
 def open_code(
     family: ArtifactFamily[Opened], taken: Dissected, read: set[int], write: Callable[..., Opened]
-) -> None:
-    """Emit code with some numbers, and those that follow from them, as runtime arguments."""
+) -> bool:
+    """Emit code with some numbers, and those that follow from them, as runtime arguments.
+
+    False if the text needs one of them as a number.
+    """
     numbers = [*map(hint, taken.numbers)]
     # no leaves at all say that an axis is one with another
     read = read | {k for k, leader in taken.follows.items() if leader in read and numbers[k]}
@@ -157,8 +163,9 @@ def open_code(
     except TypeError as cause:
         text = f"sizes: a kernel keeps its sizes in its text: {cause}"
         log(1, lambda: text)
-    else:
-        family.samples[pattern] = None
+        return False
+    family.samples[pattern] = None
+    return True
 
 
 def varying(numbers: Sequence[int]) -> set[int]:

@@ -144,6 +144,14 @@ def test_a_number_that_does_not_follow_is_met_by_another_program():
     assert swept(f, [(2, 2), (3, 3), (5, 5), (3, 4), (7, 2)]) <= 4
 
 
+@pytest.mark.parametrize("rows", [1, 3, 5, 13])
+def test_batches_of_products_with_few_rows_vary(rows: int):
+    def scores(x: gn.Tensor) -> gn.Tensor:
+        return gn.bmm(x.exp(), x.transpose(1, 2)[..., :1])
+
+    assert swept(scores, [(n, rows, 20) for n in (70, 91, 33, 150, 47, 64)], known=2) == 0
+
+
 def test_axes_are_no_sizes():
     x = np.arange(720, dtype=np.float32).reshape(2, 3, 4, 5, 6)
     functions = [
