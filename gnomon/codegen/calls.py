@@ -35,6 +35,7 @@ from gnomon.codegen.products import FACTORS, contract
 from gnomon.codegen.scalar import register
 from gnomon.dtypes import bfloat16, float32
 from gnomon.ir.node import Node
+from gnomon.ir.sizes import hint
 from gnomon.ops.primitives import leaves_of, split_spec
 from gnomon.ops.registry import asks_for_chunks, facts_of
 from gnomon.passes import loosen
@@ -86,9 +87,8 @@ def sort(node: Node, machine: Machine) -> OpaqueCall:
     """The call of the sorting kernel, which gives the positions that sort an axis."""
     (x,), p = node.inputs, node.params
     spec = SortSpec(x.dtype, p["descending"], *along(x.shape, p["axis"]))
-    return OpaqueCall(
-        "sort", emit_sort, (spec,), (node, x), node.size * max(spec.n.bit_length(), 1)
-    )
+    work = node.size * max(hint(spec.n).bit_length(), 1)
+    return OpaqueCall("sort", emit_sort, (spec,), (node, x), work)
 
 
 def scatter(node: Node, machine: Machine) -> OpaqueCall:

@@ -21,7 +21,7 @@ from gnomon.ir.dissected import Dissection, Numbers, graphs_of, renumbered
 from gnomon.ir.memo import memo
 from gnomon.ir.node import Graph
 from gnomon.ir.relations import Formulas, Relations, StandIn, first_that_serves
-from gnomon.ir.sizes import is_symbolic
+from gnomon.ir.sizes import LEAST, MOST, is_symbolic
 from gnomon.ir.specializations import ASKED, PROGRAMS, Specializations
 from gnomon.ir.substitution import of_symbols, substituted, symbols_in
 from gnomon.ir.sym_number import Unsized
@@ -51,7 +51,7 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
     """
     if ranks_of(graph):
         return None
-    family = _families.of((taken.outline, taken.structure, context.key))
+    family = _families.of(family_key(taken, context))
 
     def make(others: list[Numbers]) -> SizedProgram | None:
         return new_program(graph, [taken.numbers, *others], taken.leaves, context)
@@ -60,12 +60,27 @@ def serving(taken: Dissection, graph: Graph, context: CompileContext) -> Executa
     return found and found[0].at(found[1], graph)
 
 
+def family_key(taken: Dissection, context: CompileContext) -> tuple:
+    """The key of the programs that may serve a graph: all but the sizes that may vary.
+
+    An axis of size 1 has programs of its own, and so has another one in its place: what holds for
+    one tells nothing of the others.
+    """
+    leaves = {*taken.leaves}
+    fixed = [
+        (k, n)
+        for k, n in enumerate(taken.numbers)
+        if not LEAST <= n < MOST and k not in leaves and n.__class__ is int
+    ]
+    return taken.outline, taken.structure, tuple(fixed), context.key
+
+
 def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
     """The executable of a graph by an existing program for several sizes; None if none fits.
 
     lines: the source lines of the graph's nodes; those of nested graphs are the program's own.
     """
-    family = _families.get((taken.outline, taken.structure, context.key))
+    family = _families.get(family_key(taken, context))
     found = family and family.serving(taken.numbers)
     if not found or found[0].inside != nested_lines(lines):
         return None

@@ -36,7 +36,7 @@ class InterleaveSpec:
 
     def length(self, number: int) -> int:
         """The number of a row's elements in a part."""
-        return len(range(number, self.sizes[-1], self.steps[-1]))
+        return (self.sizes[-1] - number + self.steps[-1] - 1) // self.steps[-1]
 
 
 def emit_interleave(module: LLVMModule, name: str, spec: InterleaveSpec) -> int:
