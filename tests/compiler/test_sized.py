@@ -156,6 +156,43 @@ def test_batches_of_products_with_few_rows_vary(rows: int):
     assert swept(slopes, [(n, rows, 100) for n in (70, 91, 33, 150, 47, 64)], known=2) == 0
 
 
+WEIGHT = np.random.default_rng(0).standard_normal((4, 5, 4), np.float32)
+KEEPS: dict[str, tuple[Function, Callable[[int], Shape]]] = {
+    "sort": (lambda x: x.sort(1).values, lambda n: (3, n)),
+    "median": (lambda x: x.median(1).values, lambda n: (3, n)),
+    "transposed convolution": (
+        lambda x: F.conv_transpose1d(x, gn.from_numpy(WEIGHT), stride=2, padding=1).exp(),
+        lambda n: (2, 4, n),
+    ),
+}
+"""Programs whose kernels once kept their sizes, and shapes of their operand."""
+
+
+@pytest.mark.parametrize("name", KEEPS)
+def test_kernels_that_once_kept_their_sizes_serve_all(name: str):
+    function, shape = KEEPS[name]
+
+    assert swept(function, [shape(n) for n in (80, 93, 71, 76, 90, 67)], known=2) == 0
+
+
+def test_an_axis_of_1_takes_no_programs_from_other_shapes():
+    def total(x: gn.Tensor) -> float:
+        return x.sum().item()
+
+    with passes() as counted, override(without="pieces"):
+        for n in (40, 53, 71):
+            total(values((2, 2, n, 8)))
+            total(values((1, 5, n, n + 3)))
+            total(values((n, 1, 7, n)))
+        before = len(counted)
+        for n in (36, 90, 67):
+            total(values((2, 2, n, 8)))
+            total(values((1, 5, n, n + 3)))
+            total(values((n, 1, 7, n)))
+
+    assert len(counted) == before
+
+
 def test_axes_are_no_sizes():
     x = np.arange(720, dtype=np.float32).reshape(2, 3, 4, 5, 6)
     functions = [
