@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
-from gnomon.errors import IndexOutOfBounds
+from gnomon.errors import GnomonError, IndexOutOfBounds
 from gnomon.ops import interpret as interpreter
 from gnomon.ops.interpret import interpret_graph
 from gnomon.passes.empty import empty
@@ -26,6 +26,7 @@ from gnomon.program.executable import Executable
 from gnomon.runtime import program, threads
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, others
 from gnomon.settings import current, override
+from gnomon.tensor.evaluate import evaluate_all
 
 POISON = 0xA5
 PAGE = mmap.PAGESIZE
@@ -83,7 +84,13 @@ def whole_programs() -> override:
 
 @contextmanager
 def fenced() -> Iterator[Fences]:
-    """Inside, every block lies between fences, and scratch memory holds nothing but poison."""
+    """Inside, every block lies between fences, and scratch memory holds nothing but poison.
+
+    What waits is computed before: tensors that other tests made while they were collected would
+    have fenced memory, which no program of theirs may read.
+    """
+    with suppress(GnomonError):
+        evaluate_all()
     fences, give, acquire = Fences(), Allocator.give, threads.acquire
     # fenced blocks are the host's, whatever devices earlier tests of this process took memory of
     known = {*others}
