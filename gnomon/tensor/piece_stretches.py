@@ -37,8 +37,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 def stretches(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
     """Nodes in order, cut into stretches so that equal parts of two lists are mostly cut alike."""
-    kinds = np.array([x.kind for x in nodes], np.uint64)
-    mixed = (kinds * GOLDEN) >> np.uint64(32)
+    mixed = (kind_numbers(nodes) * GOLDEN) >> np.uint64(32)
     around = np.lib.stride_tricks.sliding_window_view(np.pad(mixed, AROUND), 2 * AROUND + 1).max(1)
     begin, end = 0, len(nodes)
     for place in (*np.flatnonzero(mixed == around).tolist(), end):
@@ -50,6 +49,11 @@ def stretches(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
         if place - begin >= LEAST or place == end:
             yield nodes[begin:place]
             begin = place
+
+
+def kind_numbers(nodes: Sequence[Node]) -> np.ndarray:
+    """The kinds of nodes; their numbers follow from the order in which the process met them."""
+    return np.array([x.kind for x in nodes], np.uint64)
 
 
 def stretch_key(
