@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from gnomon.errors import CollectiveError
 from gnomon.runtime.comm import watch
 from gnomon.runtime.comm.base import opened
 from gnomon.runtime.comm.environment import board_address, environment
@@ -57,7 +58,8 @@ def leave(code: int, cause: object) -> None:
     """Print the failure and exit at once, without waiting for other ranks."""
     rank, known = environment().rank, watch.of_process()
     reason, text = said_of(cause)
-    known_already = known.fail(reason, code) if known is not None else False
+    met = isinstance(cause, CollectiveError)
+    known_already = known.fail(reason, code, in_collective=met) if known is not None else False
     if text and not known_already:
         print(f"rank {rank}: {text}", file=sys.stderr)
         last = watch.last(precise=True)

@@ -24,6 +24,8 @@ WAITS = "waits in "
 """The beginning of the place of a rank that waits for others."""
 SILENT = 1.0
 """Seconds without a word after which a rank is said to be silent."""
+GRACE = 0.5
+"""Seconds within which the end of a killed rank is known."""
 
 
 @dataclass
@@ -111,8 +113,14 @@ class Board:
         row.place, row.last = message["place"], message["last"]
 
     def fail(self, row: Row, rank: int, message: dict[str, Any]) -> object:
-        """Record that a rank failed; returns whether another one failed before, for this reason."""
+        """Record that a rank failed; returns whether another one failed before, for this reason.
+
+        A rank can find another one gone before that one's connection closes. It exits when it has
+        the answer, so a rank whose connection closes before the answer ended before it.
+        """
         row.failed, row.last, row.code = message["text"], message["last"], message["code"]
+        if message["in_collective"]:
+            self.changed.wait_for(lambda: self.ended, GRACE)
         before = any(self.rows[k].failed == row.failed for k in self.ended)
         self.ended.setdefault(rank, monotonic())
         return before
@@ -147,8 +155,7 @@ class Board:
     def verdict(self, size: int) -> tuple[str, int]:
         """The rank that ended the job, as a line of text, and its exit code; none if none did."""
         with self.changed:
-            # what was killed is found gone a little later than who noticed says so
-            self.changed.wait_for(lambda: all(x.gone for x in self.rows.values()), 0.5)
+            self.changed.wait_for(lambda: all(x.gone for x in self.rows.values()), GRACE)
             if not self.ended:
                 return "", 0
             first = min(self.ended, key=self.ended.__getitem__)

@@ -66,10 +66,14 @@ class Watch:
         except (OSError, msgspec.DecodeError):
             return None
 
-    def fail(self, text: str, code: int) -> bool:
-        """Report that this rank failed; returns whether another one reported the same before."""
+    def fail(self, text: str, code: int, in_collective: bool = False) -> bool:
+        """Report that this rank failed; returns whether another one reported the same before.
+
+        in_collective: the failure is one of communication, which another rank's end can cause.
+        """
         self._over.set()
-        return bool(self.ask("fail", text=text, code=code, last=last(precise=True)))
+        failed = {"text": text, "code": code, "in_collective": in_collective}
+        return bool(self.ask("fail", **failed, last=last(precise=True)))
 
     def leave(self) -> None:
         """Report that this rank's program has ended."""

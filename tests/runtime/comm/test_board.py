@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from threading import Thread
 
 import pytest
 
@@ -105,6 +106,28 @@ def test_the_first_that_was_killed_is_told_whoever_is_noticed_first(board: Board
     board.lost(0, 5.02)
 
     assert board.verdict(3)[0].startswith("rank 1 of 3 is gone without a word")
+
+
+def test_a_killed_rank_is_named_though_another_one_finds_it_gone_before(board, connect):
+    noticed, killed = connect(0, 2), connect(1, 2)
+    heard(board, 1, "")
+    soon = Thread(target=lambda: (time.sleep(0.1), killed.close()))
+    soon.start()
+
+    assert not noticed.fail("CollectiveError: no such process", 1, in_collective=True)
+    soon.join()
+
+    assert board.verdict(2)[0].startswith("rank 1 of 2 is gone without a word")
+
+
+def test_a_rank_that_is_killed_after_another_one_waited_too_long_is_not_blamed(board, connect):
+    waited, killed = connect(0, 2), connect(1, 2)
+    heard(board, 1, "")
+
+    assert not waited.fail("CollectiveError: nobody came", 1, in_collective=True)
+    killed.close()
+
+    assert board.verdict(2) == ("rank 0 of 2 failed: CollectiveError: nobody came", 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody knows")
