@@ -13,6 +13,7 @@ from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_
 from gnomon.codegen.kernels.direct import MOST_ROWS, WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.tiled import is_tiled, team_tile
 from gnomon.codegen.kernels.unpacked import LEAST_ROWS, place_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
@@ -84,6 +85,8 @@ FEW_SIZES = 2
 
 def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be fastest, if one was."""
+    if is_tiled(machine):
+        return replace(spec, tile=team_tile(spec))
     rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     # for sizes that vary all of this makes a difference to speed alone, and asks them nothing
     left = place_of(hint(rows) * hint(steps) * spec.item)

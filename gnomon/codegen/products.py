@@ -14,6 +14,7 @@ from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, OperandSlots, count, walk
+from gnomon.codegen.kernels.tiled import is_tiled
 from gnomon.codegen.machine import COMMON, Machine
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable
@@ -96,7 +97,7 @@ def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -
     a, b, spec = oriented(node)
     flops = 2 * node.size * prod(axis.size for axis in spec.steps)
     for one, other, seen in ((a, b, spec), (b, a, mirrored(spec))):
-        if is_convolution(seen):
+        if is_convolution(seen) and not is_tiled(machine):
             buffers = (node, one.node, other.node)
             return OpaqueCall("convolution", emit_convolution, (seen, machine), buffers, flops)
     spec, right, before = in_panels(chosen(spec, machine), b.node, machine, kept)
@@ -108,7 +109,7 @@ def in_panels(
     spec: MatmulSpec, b: Node, machine: Machine, kept: Collection[Node] | None
 ) -> tuple[MatmulSpec, Node, OpaqueCall | None]:
     """The product with a prepacked B, its panels, and the packing call, if that is faster."""
-    if kept is None or not wants_panels(spec, b in kept):
+    if kept is None or is_tiled(machine) or not wants_panels(spec, b in kept):
         return spec, b, None
     if spec.tile == (0, 0):
         tile = panel_tile(machine, spec)

@@ -15,9 +15,11 @@ from gnomon.codegen.epilogue import AskingWriter, Ending, EpilogueCode
 from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packing import Packing
-from gnomon.codegen.kernels.product import Axis, MatmulSpec, count
+from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count
+from gnomon.codegen.kernels.staging import Side, Stage
 from gnomon.codegen.kernels.storing import NUMBERS, SsaBounds
 from gnomon.codegen.kernels.tally import KBlock
+from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
@@ -52,6 +54,9 @@ def emit_product_with(
 ) -> int:
     """Define a product with a prologue or epilogue; returns each thread's bytes of scratch."""
     code = EpilogueCode(spec, ending) if ending else None
+    if is_tiled(machine):
+        epilogue = code.finish if code else None
+        return OpeningTiledWriter(module, name, spec, machine, epilogue, opening).write()
     if opening:
         return OpeningWriter(module, name, spec, machine, code, opening).write()
     layout = layout_of(spec)
@@ -171,3 +176,42 @@ class OpeningWriter(AskingWriter):
             )  # fmt: skip
 
         e.loop(*panels, 1, one)
+
+
+class OpeningTiledWriter(TiledWriter):
+    """A product by tiles, whose left factor may be computed while it is copied."""
+
+    def __init__(
+        self,
+        module: LLVMModule,
+        name: str,
+        spec: MatmulSpec,
+        machine: Machine,
+        epilogue: Epilogue | None,
+        opening: Prologue | None,
+    ) -> None:
+        self.opening = opening
+        super().__init__(module, name, spec, machine, epilogue)
+
+    def base(self, side: Side, batch: str) -> str:
+        """The address of an operand in a batch; the computed factor has none."""
+        return "null" if self.opening and side.name == "a" else super().base(side, batch)
+
+    def fetch_side(self, side: Side, base: str, first: str, stage: Stage) -> list[str]:
+        """Load or compute a thread's part of an operand."""
+        if not self.opening or side.name == "b":
+            return super().fetch_side(side, base, first, stage)
+        assert side.along, "prologue: the factor's steps are neighbours."
+        e, kernel = self.e, self.opening.kernel
+        plan, (store,) = LoopPlan(kernel), kernel.stores
+        pointers = ["null" if slot < 0 else e.buffer(slot) for slot in self.opening.slots]
+        exists = e.value(f"icmp slt i64 %lane, {stage.exist}")
+        position = Position(stage.first, exists if self.is_ragged else None)
+        made = []
+        for row in self.rows_of(side, first):
+            values = ScalarValues(e, plan, pointers)
+            values.rows.update(dict.fromkeys(kernel.rows, row))
+            values.enter((position,))
+            (value,) = values.vectors(store.value)
+            made.append(self.existing(value, side, exists))
+        return made

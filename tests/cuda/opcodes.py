@@ -299,6 +299,9 @@ def converted(more: Sequence[str]) -> tuple[Function, Sequence[str], str]:
         whole = np.where(inside, a, 0).astype(made)
         return np.where(inside | np.isnan(a), whole, np.where(a < 0, limits.min, limits.max))
 
+    if made.itemsize == 1:  # registers are wider, and take its sign
+        wide = f"{goal[0]}32"
+        return (lambda a: function(a).astype(TYPES[wide])), (source,), wide
     return function, (source,), goal
 
 

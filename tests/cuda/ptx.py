@@ -8,7 +8,7 @@ once for each instruction, so that results are bits to compare. What no kernel u
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -114,6 +114,8 @@ class Kernel:
         self.constants = dict(map(constant, CONSTANT.finditer(text)))
         self.local = {name: int(size) for name, size in LOCAL.findall(text)}
         """Memory of each thread's own: bytes by name."""
+        self.shared = {name: int(size) for name, size in SHARED.findall(text)}
+        """Memory that the threads of a block share: bytes by name."""
         self.blocks, self.labels = [BasicBlock()], {}
         self.has_barriers = "bar.sync" in match[3]
         for line in match[3].splitlines():
@@ -178,10 +180,15 @@ class Threads:
         }
         self.parameters = dict(zip(kernel.parameters, arguments, strict=True))
         self.symbols = {name: self._stored(data) for name, data in kernel.constants.items()}
-        for name, size in kernel.local.items():
-            each = -(-size // memory.GRAIN) * memory.GRAIN
-            own = self._stored(np.zeros(each * self.count, np.uint8))
-            self.registers[name] = np.uint64(own) + np.uint64(each) * numbers.astype(np.uint64)
+        self._take_apart(kernel.local, numbers)
+        self._take_apart(kernel.shared, numbers // np.uint32(threads))
+
+    def _take_apart(self, sizes: Mapping[str, int], owners: np.ndarray) -> None:
+        """Memory that each owner has of its own, with bytes that no kernel expects."""
+        for name, size in sizes.items():
+            each = -(-size // self.memory.GRAIN) * self.memory.GRAIN
+            own = self._stored(np.full(each * (int(owners[-1]) + 1), 0x7D, np.uint8))
+            self.registers[name] = np.uint64(own) + np.uint64(each) * owners.astype(np.uint64)
             self.symbols[name] = own
 
     def _stored(self, data: np.ndarray) -> int:
@@ -288,6 +295,8 @@ def literal(word: str, kind: str, symbol: int | None) -> np.ndarray:
 
 LOCAL = re.compile(r"\.local \.align \d+ \.b8\s+(\w+)\[(\d+)\];")
 """Memory on a thread's stack."""
+SHARED = re.compile(r"\.shared \.align \d+ \.b8\s+(\w+)\[(\d+)\];")
+"""Memory of a block of threads."""
 CONSTANT = re.compile(r"\.global \.align \d+ \.(b\d+) (\w+)\[\d+\] = \{([^}]*)\}", re.S)
 """A table of constants beside the entry."""
 

@@ -198,3 +198,12 @@ def test_fields_and_bytes_of_words():
     ]
     assert function_of("popc", ("b64",))[0](np.array([255], np.uint64)).tolist() == [8]
     assert function_of("clz", ("b64",))[0](np.array([255], np.uint64)).tolist() == [56]
+
+
+@pytest.mark.parametrize(("goal", "expected"), [("s8", [-56, 127, -1]), ("u8", [200, 127, 255])])
+def test_narrow_conversions_fill_the_register(goal, expected):
+    function, _, result = converted((goal, "s32"))
+    made = function(np.array([200, 127, -1], np.int32))
+
+    assert made.astype(np.int32).tolist() == expected
+    assert result == f"{goal[0]}32"

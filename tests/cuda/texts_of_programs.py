@@ -9,22 +9,44 @@ import sys
 from pathlib import Path
 
 import gnomon as gn
+from gnomon.codegen.kernels import tiled
+from gnomon.nn import functional as F
 from tests.cuda.cards import card
 from tests.cuda.fake_driver import FakeDriver
-from tests.tensor.test_device_cuda import PROGRAMS
+from tests.tensor.test_device_cuda import IMAGE, PROGRAMS, B, W, X
+
+LARGE = {
+    "product": (lambda x, w: x[:, 1:] @ w[1:], (X, W)),
+    "product float64": (lambda x, w: x[:, 1:].double() @ w[1:].double(), (X, W)),
+    "product bf16": (lambda x, w: x[:, 1:].bfloat16() @ w[1:].bfloat16(), (X, W)),
+    "linear": (lambda x, w: F.linear(x, w), (X, W.T.copy())),
+    "linear and gelu": (lambda x, w, b: F.gelu(F.linear(x, w, b[:11])), (X, W.T.copy(), B)),
+    "images": (lambda x, w: F.conv2d(x, w), (IMAGE.repeat(3, 2), IMAGE.repeat(2, 0)[..., :1])),
+}
+"""Products whose large tiles are written too."""
 
 
 def main(folder: Path) -> None:
     """Write a file for each kernel, named by its program and its number in it."""
     with card(FakeDriver(interprets=False)) as fake:
-        for name, (f, given) in PROGRAMS.items():
-            known = {*fake.modules.values()}
-            gn.manual_seed(0)
-            made = f(*(gn.tensor(x, device="cuda") for x in given))
-            gn.evaluate(made)
-            texts = [text for text in fake.modules.values() if text not in known]
-            for number, text in enumerate(texts):
-                (folder / f"{name}, {number}.ptx").write_text(text)
+        for name in PROGRAMS:
+            write(folder, name, name, fake)
+        # few tiles are small ones
+        tiled.ENOUGH = 1
+        for name in LARGE:
+            write(folder, name, f"large {name}", fake)
+
+
+def write(folder: Path, name: str, title: str, fake: FakeDriver) -> None:
+    """Write the texts of a program that were not there before."""
+    f, given = (PROGRAMS | LARGE)[name]
+    known = {*fake.modules.values()}
+    gn.manual_seed(0)
+    made = f(*(gn.tensor(x, device="cuda") for x in given))
+    gn.evaluate(made)
+    texts = [text for text in fake.modules.values() if text not in known]
+    for number, text in enumerate(texts):
+        (folder / f"{title}, {number}.ptx").write_text(text)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
 from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import KBlock
+from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
 from gnomon.codegen.machine import Machine
 from gnomon.ir.sizes import hint
 
@@ -29,7 +30,8 @@ LEAST_COLUMNS = 8
 
 def emit_convolution(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
-    return WindowWriter(module, name, spec, machine).write()
+    writer = TiledWriter if is_tiled(machine) else WindowWriter
+    return writer(module, name, spec, machine).write()
 
 
 def emit_convolutions(

@@ -1,7 +1,7 @@
 """The matrix product: emit_matmul chooses how it is computed.
 
 Every way gives the same bits: packed.py copies operands into panels first, unpacked.py the right
-one alone, and direct.py reads it unpacked.
+one alone, and direct.py reads it unpacked; on a card teams of threads compute tiles (tiled.py).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec
+from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
 
@@ -22,5 +23,7 @@ def emit_matmul(
     epilogue: Epilogue | None = None,
 ) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
+    if is_tiled(machine):
+        return TiledWriter(module, name, spec, machine, epilogue).write()
     writer = WRITERS.get(layout_of(spec), UnpackedWriter if reader_of(spec) else PackedWriter)
     return writer(module, name, spec, machine, epilogue).write()
