@@ -1,8 +1,8 @@
 """Staging: a team's copies of a product's operands into memory that its threads share.
 
 A buffer has a few steps of both operands of a tile, one step behind the other, so that rows and
-columns of a step are neighbours. Two buffers are filled by turns. Each vector of threads copies a
-part: neighbouring threads take neighbouring steps where those are neighbours in memory, else
+columns of a step are neighbours. Two buffers are filled alternately. Each vector of threads copies
+a part: neighbouring threads take neighbouring steps where those are neighbours in memory, else
 neighbouring rows or columns. `%lane` is a thread's number in its vector.
 """
 
@@ -143,11 +143,11 @@ class Staging:
         zero = "0" if kind == "i32" else literal(-0.0 if side.name == "a" else 0.0, kind)
         return self.e.value(f"select i1 {exists}, {kind} {value}, {kind} {zero}")
 
-    def put(self, values: list[list[str]], turn: str) -> None:
+    def put(self, values: list[list[str]], buffer: str) -> None:
         """Store a thread's part of both operands into a buffer."""
         e = self.e
         for side, mine in zip(self.sides, values, strict=True):
-            goal, parts = e.offset(self.shared, e.add(turn, side.start)), iter(mine)
+            goal, parts = e.offset(self.shared, e.add(buffer, side.start)), iter(mine)
             for number in self.numbers(side):
                 line = e.offset(goal, e.mul(number, side.pitch))
                 for index in self.indices(side):

@@ -159,22 +159,22 @@ class TiledWriter(Staging):
         self.put(self.fetch(Stage("0", e.least(str(chunk), STEPS))), "0")
         self.team.meet()
 
-        def one(number: str, turn: str, depth: str, *top: str) -> list[str]:
-            def piece(index: str, turn: str, *sums: str) -> list[str]:
+        def one(number: str, buffer: str, depth: str, *top: str) -> list[str]:
+            def piece(index: str, buffer: str, *sums: str) -> list[str]:
                 values = self.fetch(self.following(number, index, chunks))
-                sums = self.multiply(turn, sums)
-                turn = e.sub(str(self.buffer_bytes), turn)
-                self.put(values, turn)
+                made = self.multiply(buffer, sums)
+                buffer = e.sub(str(self.buffer_bytes), buffer)
+                self.put(values, buffer)
                 self.team.meet()
-                return [turn, *sums]
+                return [buffer, *made]
 
-            turn, *sums = e.loop(0, self.pieces, 1, piece, [("i64", turn), *self.empty])
+            buffer, *sums = e.loop(0, self.pieces, 1, piece, [("i64", buffer), *self.empty])
             pops = additions(e, self.spec.letters, number)
             after = e.add(e.sub(depth, pops), 1)
             if self.is_short:
-                return [turn, after, *self.add_top(top, sums, (depth, pops))]
+                return [buffer, after, *self.add_top(top, sums, (depth, pops))]
             self.keep(self.add_older(sums, "0", (depth, pops)), e.sub(depth, pops))
-            return [turn, after]
+            return [buffer, after]
 
         start = [("i64", "0"), ("i64", "0"), *(self.empty if self.is_short else ())]
         _, _, *top = e.loop(0, chunks, 1, one, start)
@@ -218,12 +218,12 @@ class TiledWriter(Staging):
 
     # sums
 
-    def multiply(self, turn: str, sums: Sequence[str]) -> list[str]:
+    def multiply(self, buffer: str, sums: Sequence[str]) -> list[str]:
         """Emit the multiplications of a buffer's steps."""
         e, (a, b) = self.e, self.sides
         made, item = list(sums), self.spec.item
-        left = e.add(turn, e.mul(self.corner[0], item))
-        right = e.add(e.add(turn, e.mul(e.add(self.corner[1], "%lane"), item)), b.start)
+        left = e.add(buffer, e.mul(self.corner[0], item))
+        right = e.add(e.add(buffer, e.mul(e.add(self.corner[1], "%lane"), item)), b.start)
         rows, columns = (e.offset(self.shared, place) for place in (left, right))
         steps = -(-int(self.chunk) // 2) * 2 if self.is_short else STEPS
         for number in range(steps):
