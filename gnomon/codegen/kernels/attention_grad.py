@@ -23,7 +23,9 @@ from gnomon.codegen.kernels.attention_parts import (
     AttentionSpec,
     Operand,
     Parts,
+    keys_seen,
     panels,
+    queries_of,
 )
 from gnomon.codegen.kernels.attention_slopes import (
     VIRTUAL_LANES,
@@ -171,7 +173,7 @@ class Backward:
         if not spec.queries:
             return "0"
         leaf = e.value(f"urem i64 {index}, {spec.leaves[1]}")
-        seen = self.parts.keys_seen(e, e.mul(e.add(leaf, 1), spec.leaf))
+        seen = keys_seen(e, self.parts.spec, e.mul(e.add(leaf, 1), spec.leaf))
         return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
 
     def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
@@ -217,16 +219,16 @@ class Backward:
     def one_block(self, where: tuple[str, str], number: str, level: str) -> None:
         """Compute a block of queries against all blocks of keys that it sees."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
-        start, end = parts.queries_of(e, number)
+        start, end = queries_of(e, parts.spec, number)
         count = e.sub(end, start)
         self.pack_queries(where, start, count)
         parts.fill(e, parts.at(e, "dq"), e.mul(count, self.pitch))
         lse = parts.lse(e, *where, start)
         masks = None if spec.mask is None else parts.head(e, spec.mask, *where)
         first = e.value(f"icmp eq i64 {e.value(f'urem i64 {start}, {spec.leaf}')}, 0")
-        known = e.value(f"select i1 {first}, i64 0, i64 {parts.keys_seen(e, start)}")
+        known = e.value(f"select i1 {first}, i64 0, i64 {keys_seen(e, parts.spec, start)}")
         block = QueryBlock(start, count, known, lse, masks)
-        seen = parts.keys_seen(e, end)
+        seen = keys_seen(e, parts.spec, end)
 
         def meet(key: str) -> None:
             length = e.least(e.sub(seen, key), BLOCK_KEYS)
