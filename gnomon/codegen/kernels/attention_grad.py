@@ -13,15 +13,13 @@ heads of a group, are added in canonical order (order.py). A zero is stored as +
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
     SEEN_TOGETHER,
-    AttentionSpec,
-    Operand,
     Parts,
     keys_seen,
     panels,
@@ -29,6 +27,7 @@ from gnomon.codegen.kernels.attention_parts import (
 )
 from gnomon.codegen.kernels.attention_slopes import (
     VIRTUAL_LANES,
+    AttentionGradSpec,
     QueryBlock,
     write_delta,
     write_fold,
@@ -37,25 +36,17 @@ from gnomon.codegen.kernels.attention_slopes import (
 from gnomon.codegen.kernels.order import Letter, combine_counts, depths
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.tally import additions
+from gnomon.codegen.kernels.team_attention_grad import TeamAttentionGrad, takes_grad
 from gnomon.codegen.lifted import Lifted, by_caller
 from gnomon.codegen.machine import Machine
-
-
-@dataclass(frozen=True)
-class AttentionGradSpec:
-    """The forward description, with this kernel's slots, and the four gradients' operands."""
-
-    forward: AttentionSpec
-    dout: Operand
-    dq: Operand
-    dk: Operand
-    dv: Operand
 
 
 def emit_attention_grad(
     module: LLVMModule, name: str, spec: AttentionGradSpec, machine: Machine
 ) -> int:
     """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
+    if takes_grad(spec.forward, machine):
+        return TeamAttentionGrad(module, name, spec, machine).write()
     return Backward(Parts(module, name, spec.forward, machine), spec).write()
 
 

@@ -1,9 +1,8 @@
 """Attention forward by teams of threads: the order of attention.py, and so its bits.
 
-A team has the 32 queries of a head that are computed with the same keys. Block by block of keys,
-scores are a tile of a product (tile_chain.py) that goes to shared memory, a thread has a query in
-the softmax, four threads share its keys, and the weighted values are a second product, whose left
-factor is read where it is. A query's sum is added by each of its four threads, key by key.
+Block by block of keys, the scores of a team's queries go to shared memory; in the softmax a thread
+has a query, and four threads share its keys; the weighted values are a second product. A query's
+sum is added by each of its four threads, key by key.
 """
 
 from __future__ import annotations
@@ -11,34 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
-from gnomon.codegen.emitter import BITS, KERNEL, LANES, LLVMModule, literal
+from gnomon.codegen.emitter import LANES, literal
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
-    SEEN_TOGETHER,
     AttentionSpec,
-    Operand,
     falling_exp,
-    keys_seen,
-    queries_of,
 )
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
-from gnomon.codegen.kernels.staging import STEPS, Side
-from gnomon.codegen.kernels.tile_chain import TileChain, is_tiled, shared_memory
+from gnomon.codegen.kernels.staging import STEPS
+from gnomon.codegen.kernels.team_parts import FLOAT, PARTS, QUERIES, ROW, WIDEST, TeamParts
+from gnomon.codegen.kernels.tile_chain import is_tiled
 from gnomon.codegen.kernels.units import Source, widened
-from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.math import FUNCTIONS
-from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 
-__all__ = ["TeamAttention", "takes"]
-
-QUERIES = SEEN_TOGETHER
-PARTS = TEAM * LANES // QUERIES
-"""Threads of a query."""
-WIDEST = 128
-"""Columns of values whose sums are in registers."""
-FLOAT = BITS["float"] // 8
+__all__ = ["TeamAttention", "scores_of", "takes"]
 
 
 def takes(spec: AttentionSpec, machine: Machine) -> bool:
@@ -72,84 +59,20 @@ def mixture_of(spec: AttentionSpec) -> MatmulSpec:
     )
 
 
-class MixtureChain(TileChain):
-    """The chains of weighted values; their left factor is a tile of weights in shared memory."""
-
-    is_short, is_ragged = False, True
-    weights: str
-    """The address of the weights, a row of queries for each key."""
-
-    def make_sides(self) -> tuple[Side, Side]:
-        """The places of both factors; the weights are in no buffer."""
-        a, b = super().make_sides()
-        return a, Side("b", b.axes, b.indices, b.along, 0, b.item)
-
-    @property
-    def copied(self) -> Sequence[Side]:
-        """The operands that are copied: the values."""
-        return self.sides[1:]
-
-    def addresses(self, buffer: str, piece: str) -> tuple[str, str]:
-        """The addresses of the thread's first weight and first column of a buffer's first step."""
-        e, item = self.e, self.spec.item
-        left = e.add(e.mul(piece, STEPS * self.sides[0].pitch), e.mul(self.corner[0], item))
-        return e.offset(self.weights, left), super().addresses(buffer, piece)[1]
-
-    def over(self, keys: str, sums: Sequence[str]) -> list[str]:
-        """Emit the chain over the first keys of a block, after these sums."""
-        e = self.e
-        self.chunk, self.pieces = keys, e.value(f"udiv i64 {e.add(keys, STEPS - 1)}, {STEPS}")
-        self.begin()
-        return self.chain("0", 1, "0", [(self.spec.sums, value) for value in sums])[1:]
-
-
-class TeamAttention:
+class TeamAttention(TeamParts):
     """Writer of the forward kernel."""
-
-    def __init__(
-        self, module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine
-    ) -> None:
-        e = self.e = module.function(name, KERNEL)
-        self.spec, self.shares = spec, SHARES[machine.shares[0]]
-        team = self.team = WorkTeam(e, self.shares, TEAM)
-        self.algebra = LlvmAlgebra(e, spec.scalar)
-        wide = -(-spec.value_width // LANES) * LANES
-        self.scores = TileChain(e, team, scores_of(spec), machine, (QUERIES, BLOCK_KEYS))
-        self.mixture = MixtureChain(e, team, mixture_of(spec), machine, (QUERIES, wide))
 
     def write(self) -> int:
         """Write the kernel; it needs no scratch memory."""
         e, spec = self.e, self.spec
-        pitch = self.mixture.sides[0].pitch
-        buffers = 2 * max(self.scores.buffer_bytes, self.mixture.buffer_bytes)
-        tile, numbers = BLOCK_KEYS * pitch, PARTS * QUERIES * FLOAT
-        shared = shared_memory(e, buffers + tile + 2 * numbers)
-        self.scores.shared = self.mixture.shared = shared
-        self.weights = self.mixture.weights = e.offset(shared, buffers)
-        self.tops = e.offset(shared, buffers + tile)
-        self.factors = e.offset(shared, buffers + tile + numbers)
-        own = e.add(e.mul(self.team.member, LANES), "%lane")
-        self.part, self.query = e.divided(own, QUERIES)
+        self.scores, self.values = self.tile(scores_of(spec)), self.mixture(mixture_of(spec))
+        self.share_memory(self.scores, self.values)
         groups = BLOCK_QUERIES // QUERIES * spec.query_blocks
-        self.shares.tasks(e, spec.batch * spec.heads * groups, lambda n: self.unit(n, groups))
+        self.shares.tasks(
+            e, spec.batch * spec.heads * groups, lambda n: self.unit(n, groups, self.group)
+        )
         e.ret()
         return 0
-
-    def unit(self, number: str, groups: int) -> None:
-        """Emit the work on a group of a head's queries, if there are any."""
-        e, spec = self.e, self.spec
-        heads, group = e.divided(number, groups)
-        batch, head = e.divided(heads, spec.heads)
-        block, inside = e.divided(group, BLOCK_QUERIES // QUERIES)
-        first, end = queries_of(e, spec, block)
-        start = e.add(first, e.mul(inside, QUERIES))
-        seen = keys_seen(e, spec, end)
-        if spec.causal:
-            last = e.add(start, spec.keys - spec.queries + QUERIES)
-            seen = e.most(e.least(last, seen), 0)
-        end = e.least(end, e.add(start, QUERIES))
-        some = e.value(f"icmp slt i64 {start}, {end}")
-        e.when(some, lambda: self.group(batch, head, (start, end), seen))
 
     def group(self, batch: str, head: str, queries: tuple[str, str], seen: str) -> None:
         """Emit the attention of a group of queries to the keys that it sees."""
@@ -176,52 +99,36 @@ class TeamAttention:
             self.put_factor(shrink)
             self.weigh(base, count, limit)
             total = self.summed(a.mul(total, shrink), count)
-            self.mixture.bases = [self.at_key(v, spec.v, key)]
-            self.mixture.origin = ("0",)
+            self.values.bases = [self.at_row(v, spec.v, key)]
+            self.values.origin = ("0",)
             scaled = self.by_rows(sums, lambda x, factor: a.mul(x, factor))
-            return [top, total, *self.mixture.over(count, scaled)]
+            return [top, total, *self.values.over(count, scaled)]
 
-        begun = [("float", literal(-inf)), ("float", literal(0.0)), *self.mixture.empty]
+        begun = [("float", literal(-inf)), ("float", literal(0.0)), *self.values.empty]
         top, total, *sums = e.loop(0, seen, BLOCK_KEYS, block, begun)
         none = a.equal(total, a.const(0.0))
         self.put_factor(a.select(none, a.const(1.0), total))
         self.team.meet()
         sums = self.by_rows(sums, lambda x, divisor: a.div(x, divisor))
-        self.store(self.head(spec.out, batch, head), queries, sums)
+        self.store(spec.out, self.head(spec.out, batch, head), queries, (self.values, sums))
         lse = a.add(top, FUNCTIONS["log"](a, total))
         self.store_lse(e.add(e.mul(batch, spec.heads), head), queries, lse)
         self.team.meet()
 
     # memory
 
-    def head(self, operand: Operand, batch: str, head: str) -> str:
-        """The address of a head of an operand."""
-        e, item = self.e, Source(operand.narrow or self.spec.scalar).item
-        place = e.add(e.mul(batch, operand.batch), e.mul(head, operand.head))
-        return e.offset(e.buffer(operand.slot), e.mul(e.add(place, operand.start), item))
-
-    def at_key(self, base: str, operand: Operand, key: str) -> str:
-        """The address of a key's row."""
-        item = Source(operand.narrow or self.spec.scalar).item
-        return self.e.offset(base, self.e.mul(self.e.mul(key, operand.row), item))
-
     def place(self, key: str) -> str:
         """The address of the thread's query at a key of the tile of scores."""
         e = self.e
-        row = e.mul(key, self.mixture.sides[0].pitch)
+        row = e.mul(key, self.pitch)
         return e.offset(self.weights, e.add(row, e.mul(self.query, FLOAT)))
 
     def store_scores(self) -> None:
         """Emit the tile of scores, and its stores to shared memory."""
-        e, tile = self.e, self.scores
+        tile = self.scores
         tile.begin()
         _, *sums = tile.chain("0", 1, "0", tile.empty)
-        pitch = self.mixture.sides[0].pitch
-        own = e.add(e.mul("%lane", pitch), e.mul(tile.corner[0], FLOAT))
-        first = e.offset(self.weights, own)
-        for number, value in enumerate(sums):
-            i, j = divmod(number, tile.wide)
-            e.store(value, e.offset(first, j * LANES * pitch + i * FLOAT), "float", FLOAT)
+        self.put_tile(tile, sums)
         self.team.meet()
 
     def mask_of(self, base: str, queries: tuple[str, str], key: str) -> Callable[[str], str]:
@@ -246,7 +153,7 @@ class TeamAttention:
 
     def by_rows(self, sums: Sequence[str], change: Callable[[str, str], str]) -> list[str]:
         """Change sums by the numbers of their queries."""
-        e, tile = self.e, self.mixture
+        e, tile = self.e, self.values
         first = e.offset(self.factors, e.mul(tile.corner[0], FLOAT))
         factors = [e.load(e.offset(first, i * FLOAT), "float", FLOAT) for i in range(tile.high)]
         return [change(x, factors[number // tile.wide]) for number, x in enumerate(sums)]
@@ -271,11 +178,10 @@ class TeamAttention:
             return [a.select(a.less(top, score), score, top)]
 
         (own,) = e.loop(self.part, count, PARTS, one, [("float", literal(-inf))])
-        first = e.offset(self.tops, e.mul(self.query, FLOAT))
-        row = QUERIES * FLOAT
-        e.store(own, e.offset(first, e.mul(self.part, row)), "float", FLOAT)
+        first = e.offset(self.rows, e.mul(self.query, FLOAT))
+        e.store(own, e.offset(first, e.mul(self.part, ROW)), "float", FLOAT)
         self.team.meet()
-        top, *others = [e.load(e.offset(first, k * row), "float", FLOAT) for k in range(PARTS)]
+        top, *others = [e.load(e.offset(first, k * ROW), "float", FLOAT) for k in range(PARTS)]
         for other in others:
             top = a.select(a.less(top, other), other, top)
         return top if mask else a.mul(top, a.const(spec.scale))
@@ -314,23 +220,6 @@ class TeamAttention:
         return e.loop(0, self.whole(count), PARTS, some, [("float", total)])[0]
 
     # results
-
-    def store(self, base: str, queries: tuple[str, str], sums: Sequence[str]) -> None:
-        """Store the thread's results; zeros lose their sign."""
-        e, spec, tile, out = self.e, self.spec, self.mixture, self.spec.out
-        for number, value in enumerate(sums):
-            i, j = divmod(number, tile.wide)
-            query = e.add(queries[0], e.add(tile.corner[0], i))
-            column = e.add("%lane", j * LANES)
-            there = e.value(f"icmp slt i64 {query}, {queries[1]}")
-            inside = e.value(f"icmp slt i64 {column}, {spec.value_width}")
-            place = e.mul(e.add(e.mul(query, out.row), e.mul(column, out.column)), FLOAT)
-            value = e.value(f"fadd float {value}, {literal(0.0)}")
-
-            def put(value: str = value, place: str = place) -> None:
-                e.store(value, e.offset(base, place), "float", FLOAT)
-
-            e.when(e.value(f"and i1 {there}, {inside}"), put)
 
     def store_lse(self, head: str, queries: tuple[str, str], value: str) -> None:
         """Store log(sum(exp(scores))) of the thread's query."""

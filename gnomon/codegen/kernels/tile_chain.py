@@ -16,12 +16,10 @@ from gnomon.codegen.kernels.steps import choose_single
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import TEAM, WorkTeam
 
-__all__ = ["FLAT", "THREADS", "TileChain", "is_tiled", "shared_memory"]
+__all__ = ["FLAT", "TileChain", "is_tiled", "shared_memory"]
 
 FLAT = 8
 """Rows of a tile whose columns the team's vectors of threads share; of others they share rows."""
-THREADS = TEAM * LANES
-"""Threads of a team."""
 
 
 def is_tiled(machine: Machine) -> bool:

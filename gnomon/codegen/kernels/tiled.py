@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gnomon.codegen.emitter import KERNEL, LANES, LLVMModule, literal
-from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
+from gnomon.codegen.kernels.order import chunk_length
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, walk
 from gnomon.codegen.kernels.staging import STEPS
 from gnomon.codegen.kernels.steps import note_pairs
 from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.sum_stack import SumStack, deepest
 from gnomon.codegen.kernels.tally import additions
-from gnomon.codegen.kernels.tile_chain import FLAT, THREADS, TileChain, shared_memory
-from gnomon.codegen.lifted import by_caller
+from gnomon.codegen.kernels.tile_chain import FLAT, TileChain, shared_memory
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 from gnomon.ir.sizes import hint
@@ -71,7 +71,7 @@ class TiledWriter(TileChain):
         e, batches = self.e, count(self.spec.batch)
         if all(size > 0 for size in (*self.bounds, batches)):
             self.shared = shared_memory(e, 2 * self.buffer_bytes)
-            self.own = e.add(e.mul(self.team.member, LANES), "%lane")
+            self.stack = SumStack(e, self.team, self.spec.sums, self.high * self.wide)
             tiles = [
                 -(-size // side.indices) for size, side in zip(self.bounds, self.sides, strict=True)
             ]
@@ -83,21 +83,7 @@ class TiledWriter(TileChain):
 
             self.shares.tasks(e, tiles[0] * tiles[1] * batches, task)
         e.ret()
-        return self.slot_bytes * self.deepest()
-
-    @property
-    def slot_bytes(self) -> int:
-        """The bytes of a tile's sums."""
-        return self.rows * self.columns * self.spec.item
-
-    def deepest(self) -> int:
-        """The most partial sums that a tile has at a time."""
-
-        def deepest(*flat: int) -> tuple[int]:
-            letters = list(zip(flat[::2], flat[1::2], strict=True))
-            return (max(1, *depths(combine_counts(letters))),)
-
-        return by_caller(deepest, 1, *(n for letter in self.spec.letters for n in letter))[0]
+        return self.rows * self.columns * self.spec.item * deepest(self.spec.letters)
 
     # a tile
 
@@ -105,7 +91,7 @@ class TiledWriter(TileChain):
         """Emit the sums of one tile, and what is made of them."""
         spec = self.spec
         if not count(spec.steps):
-            self.keep(
+            self.stack.keep(
                 ["0" if spec.sums == "i32" else literal(0.0, spec.sums)] * self.high * self.wide,
                 "0",
             )
@@ -127,12 +113,12 @@ class TiledWriter(TileChain):
             after = e.add(e.sub(depth, pops), 1)
             if self.is_short:
                 return [buffer, after, *self.add_top(top, sums, (depth, pops))]
-            self.keep(self.add_older(sums, "0", (depth, pops)), e.sub(depth, pops))
+            self.stack.keep(self.stack.add_older(sums, "0", (depth, pops)), e.sub(depth, pops))
             return [buffer, after]
 
         start = [("i64", "0"), ("i64", "0"), *(self.empty if self.is_short else ())]
         _, _, *top = e.loop(0, chunks, 1, one, start)
-        self.keep(top, "0")
+        self.stack.keep(top, "0")
 
     def add_top(
         self, top: Sequence[str], sums: Sequence[str], counts: tuple[str, str]
@@ -142,45 +128,12 @@ class TiledWriter(TileChain):
         more = e.value(f"icmp sgt i64 {pops}, 0")
         some = e.value(f"icmp sgt i64 {depth}, 0")
         covered = e.value(f"and i1 {some}, {e.value(f'xor i1 {more}, true')}")
-        e.when(covered, lambda: self.keep(top, e.sub(depth, 1)))
+        e.when(covered, lambda: self.stack.keep(top, e.sub(depth, 1)))
         joined = [
-            e.value(f"select i1 {more}, {kind} {self.plus(older, newer)}, {kind} {newer}")
+            e.value(f"select i1 {more}, {kind} {self.stack.plus(older, newer)}, {kind} {newer}")
             for older, newer in zip(top, sums, strict=True)
         ]
-        return self.add_older(joined, "1", counts)
-
-    def plus(self, older: str, newer: str) -> str:
-        """Emit the sum of two partial sums."""
-        kind = self.spec.sums
-        return self.e.value(f"{'add' if kind == 'i32' else 'fadd'} {kind} {older}, {newer}")
-
-    def add_older(self, sums: Sequence[str], first: str, counts: tuple[str, str]) -> list[str]:
-        """Add partial sums of the stack to newer ones, from number `first` below its top on."""
-        e, (depth, pops) = self.e, counts
-
-        def pop(number: str, *newer: str) -> list[str]:
-            slot = self.slot(e.sub(depth, e.add(number, 1)))
-            pairs = [(self.load_sum(slot, at), value) for at, value in enumerate(newer)]
-            return [self.plus(*pair) for pair in pairs]
-
-        return e.loop(first, pops, 1, pop, [(self.spec.sums, value) for value in sums])
-
-    def slot(self, depth: str) -> str:
-        """The address of a thread's first sum in a slot of the stack."""
-        e, item = self.e, self.spec.item
-        return e.offset("%scratch", e.add(e.mul(depth, self.slot_bytes), e.mul(self.own, item)))
-
-    def load_sum(self, slot: str, number: str | int) -> str:
-        """Load one of a thread's sums."""
-        e, item = self.e, self.spec.item
-        at = number * THREADS * item if isinstance(number, int) else e.mul(number, THREADS * item)
-        return e.load(e.offset(slot, at), self.spec.sums, item)
-
-    def keep(self, sums: Sequence[str], depth: str) -> None:
-        """Store a thread's sums into a slot."""
-        e, item, slot = self.e, self.spec.item, self.slot(depth)
-        for number, value in enumerate(sums):
-            e.store(value, e.offset(slot, number * THREADS * item), self.spec.sums, item)
+        return self.stack.add_older(joined, "1", counts)
 
     # results
 
@@ -188,7 +141,7 @@ class TiledWriter(TileChain):
         """Emit the loops over a thread's finished sums."""
         e = self.e
         slot, row, column = (
-            self.slot("0"),
+            self.stack.slot("0"),
             e.add(row, self.corner[0]),
             e.add(column, self.corner[1]),
         )
@@ -197,7 +150,7 @@ class TiledWriter(TileChain):
 
         def one(i: str, j: str) -> None:
             left = e.add(column, j)
-            value = self.load_sum(
+            value = self.stack.load(
                 slot, e.add(e.mul(i, self.wide), e.value(f"udiv i64 {j}, {LANES}"))
             )
             place = VectorPlace("%buffers", batch, e.add(row, i), left, None)
