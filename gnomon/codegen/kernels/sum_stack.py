@@ -13,7 +13,7 @@ from gnomon.codegen.kernels.order import Letter, combine_counts, depths
 from gnomon.codegen.lifted import by_caller
 from gnomon.codegen.shares import TEAM, WorkTeam
 
-__all__ = ["THREADS", "SumStack", "deepest"]
+__all__ = ["SumStack", "deepest"]
 
 THREADS = TEAM * LANES
 """Threads of a team."""

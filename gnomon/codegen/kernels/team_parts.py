@@ -27,7 +27,7 @@ from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 
-__all__ = ["FLOAT", "PARTS", "QUERIES", "ROW", "WIDEST", "MixtureChain", "TeamParts"]
+__all__ = ["MixtureChain", "TeamParts"]
 
 QUERIES = SEEN_TOGETHER
 PARTS = TEAM * LANES // QUERIES
