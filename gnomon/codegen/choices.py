@@ -13,7 +13,8 @@ from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_
 from gnomon.codegen.kernels.direct import MOST_ROWS, WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
-from gnomon.codegen.kernels.tiled import is_tiled, team_tile
+from gnomon.codegen.kernels.tile_chain import is_tiled
+from gnomon.codegen.kernels.tiled import team_tile
 from gnomon.codegen.kernels.unpacked import LEAST_ROWS, place_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected

@@ -14,7 +14,7 @@ from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.panels import emit_panels, panels_of, units_of, wants_panels
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, OperandSlots, count, walk
-from gnomon.codegen.kernels.tiled import is_tiled
+from gnomon.codegen.kernels.tile_chain import is_tiled
 from gnomon.codegen.machine import COMMON, Machine
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.plan_loops import overwritable

@@ -19,7 +19,8 @@ from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count
 from gnomon.codegen.kernels.staging import Side, Stage
 from gnomon.codegen.kernels.storing import NUMBERS, SsaBounds
 from gnomon.codegen.kernels.tally import KBlock
-from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
+from gnomon.codegen.kernels.tile_chain import is_tiled
+from gnomon.codegen.kernels.tiled import TiledWriter
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine

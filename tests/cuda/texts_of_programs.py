@@ -8,12 +8,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import gnomon as gn
 from gnomon.codegen.kernels import tiled
 from gnomon.nn import functional as F
 from tests.cuda.cards import card
 from tests.cuda.fake_driver import FakeDriver
 from tests.tensor.test_device_cuda import IMAGE, PROGRAMS, B, W, X
+
+
+def attended(x: gn.Tensor) -> tuple[gn.Tensor, ...]:
+    """Causal attention, and its gradient."""
+    q = x.detach().requires_grad_()
+    made = F.scaled_dot_product_attention(q, q * 2, q * 3, is_causal=True)
+    made.sum().backward()
+    return made.detach(), q.grad
+
 
 LARGE = {
     "product": (lambda x, w: x[:, 1:] @ w[1:], (X, W)),
@@ -22,8 +33,10 @@ LARGE = {
     "linear": (lambda x, w: F.linear(x, w), (X, W.T.copy())),
     "linear and gelu": (lambda x, w, b: F.gelu(F.linear(x, w, b[:11])), (X, W.T.copy(), B)),
     "images": (lambda x, w: F.conv2d(x, w), (IMAGE.repeat(3, 2), IMAGE.repeat(2, 0)[..., :1])),
+    "attention of 64": (attended, (np.zeros((1, 2, 40, 64), np.float32),)),
+    "attention of 128": (attended, (np.zeros((1, 1, 40, 128), np.float32),)),
 }
-"""Products whose large tiles are written too."""
+"""Products whose large tiles are written too, and attention of usual widths."""
 
 
 def main(folder: Path) -> None:

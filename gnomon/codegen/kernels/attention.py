@@ -19,10 +19,13 @@ from gnomon.codegen.kernels.attention_parts import (
     AttentionSpec,
     Parts,
     falling_exp,
+    keys_seen,
     panels,
+    queries_of,
 )
 from gnomon.codegen.kernels.attention_row import emit_row, is_row
 from gnomon.codegen.kernels.sharing import part
+from gnomon.codegen.kernels.team_attention import TeamAttention, takes
 from gnomon.codegen.llvm_algebra import LlvmAlgebra
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.math import FUNCTIONS
@@ -30,6 +33,8 @@ from gnomon.codegen.math import FUNCTIONS
 
 def emit_attention(module: LLVMModule, name: str, spec: AttentionSpec, machine: Machine) -> int:
     """Define kernel `name`, which writes out and lse; gives the bytes of scratch per thread."""
+    if takes(spec, machine):
+        return TeamAttention(module, name, spec, machine).write()
     if is_row(spec):
         return emit_row(module, name, spec, machine)
     return Forward(Parts(module, name, spec, machine)).write()
@@ -264,14 +269,14 @@ class Forward:
         batch, head = e.divided(pair, spec.key_heads)
         inner = e.value(f"udiv i64 {unit}, {spec.query_blocks}")
         head = e.add(e.mul(head, spec.group), inner)
-        start, end = parts.queries_of(e, parts.balanced(e, unit))
+        start, end = queries_of(e, parts.spec, parts.balanced(e, unit))
         count = e.sub(end, start)
         wide = e.value(f"udiv i64 {e.add(count, columns - 1)}, {columns}")
         q = parts.head(e, spec.q, batch, head)
         parts.pack(e, "pack_q", q, (start, wide), (0, spec.width), parts.at(e, "q"))
         parts.fill(e, parts.at(e, "results"), self.query_panels * self.result)
         self.begin()
-        seen = parts.keys_seen(e, end)
+        seen = keys_seen(e, parts.spec, end)
         masks = None if spec.mask is None else parts.head(e, spec.mask, batch, head)
         e.loop(0, seen, BLOCK_KEYS, lambda key: self.meet(key, seen, (start, wide), masks))
         self.store(batch, head, start, count)

@@ -13,20 +13,21 @@ heads of a group, are added in canonical order (order.py). A zero is stored as +
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gnomon.codegen.emitter import KERNEL, LLVMModule
 from gnomon.codegen.kernels.attention_parts import (
     BLOCK_KEYS,
     BLOCK_QUERIES,
     SEEN_TOGETHER,
-    AttentionSpec,
-    Operand,
     Parts,
+    keys_seen,
     panels,
+    queries_of,
 )
 from gnomon.codegen.kernels.attention_slopes import (
     VIRTUAL_LANES,
+    AttentionGradSpec,
     QueryBlock,
     write_delta,
     write_fold,
@@ -35,25 +36,17 @@ from gnomon.codegen.kernels.attention_slopes import (
 from gnomon.codegen.kernels.order import Letter, combine_counts, depths
 from gnomon.codegen.kernels.sharing import part
 from gnomon.codegen.kernels.tally import additions
+from gnomon.codegen.kernels.team_attention_grad import TeamAttentionGrad, takes_grad
 from gnomon.codegen.lifted import Lifted, by_caller
 from gnomon.codegen.machine import Machine
-
-
-@dataclass(frozen=True)
-class AttentionGradSpec:
-    """The forward description, with this kernel's slots, and the four gradients' operands."""
-
-    forward: AttentionSpec
-    dout: Operand
-    dq: Operand
-    dk: Operand
-    dv: Operand
 
 
 def emit_attention_grad(
     module: LLVMModule, name: str, spec: AttentionGradSpec, machine: Machine
 ) -> int:
     """Define kernel `name`, which writes dq, dk and dv; gives the bytes of scratch per thread."""
+    if takes_grad(spec.forward, machine):
+        return TeamAttentionGrad(module, name, spec, machine).write()
     return Backward(Parts(module, name, spec.forward, machine), spec).write()
 
 
@@ -171,7 +164,7 @@ class Backward:
         if not spec.queries:
             return "0"
         leaf = e.value(f"urem i64 {index}, {spec.leaves[1]}")
-        seen = self.parts.keys_seen(e, e.mul(e.add(leaf, 1), spec.leaf))
+        seen = keys_seen(e, self.parts.spec, e.mul(e.add(leaf, 1), spec.leaf))
         return e.value(f"udiv i64 {e.add(seen, columns - 1)}, {columns}")
 
     def stretches(self, level: str) -> tuple[tuple[str, int], ...]:
@@ -217,16 +210,16 @@ class Backward:
     def one_block(self, where: tuple[str, str], number: str, level: str) -> None:
         """Compute a block of queries against all blocks of keys that it sees."""
         e, parts, spec, tile = self.e, self.parts, self.spec, self.tile
-        start, end = parts.queries_of(e, number)
+        start, end = queries_of(e, parts.spec, number)
         count = e.sub(end, start)
         self.pack_queries(where, start, count)
         parts.fill(e, parts.at(e, "dq"), e.mul(count, self.pitch))
         lse = parts.lse(e, *where, start)
         masks = None if spec.mask is None else parts.head(e, spec.mask, *where)
         first = e.value(f"icmp eq i64 {e.value(f'urem i64 {start}, {spec.leaf}')}, 0")
-        known = e.value(f"select i1 {first}, i64 0, i64 {parts.keys_seen(e, start)}")
+        known = e.value(f"select i1 {first}, i64 0, i64 {keys_seen(e, parts.spec, start)}")
         block = QueryBlock(start, count, known, lse, masks)
-        seen = parts.keys_seen(e, end)
+        seen = keys_seen(e, parts.spec, end)
 
         def meet(key: str) -> None:
             length = e.least(e.sub(seen, key), BLOCK_KEYS)

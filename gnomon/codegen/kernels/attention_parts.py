@@ -120,6 +120,23 @@ def panels(count: int, width: int) -> int:
     return -(-count // width)
 
 
+def queries_of(e: Emitter, spec: AttentionSpec, block: str) -> tuple[str, str]:
+    """The first query of a block, and the one after its last."""
+    leaf = e.value(f"udiv i64 {block}, {spec.blocks_per_leaf}")
+    inside = e.value(f"urem i64 {block}, {spec.blocks_per_leaf}")
+    first = e.mul(leaf, spec.leaf)
+    start = e.add(first, e.mul(inside, BLOCK_QUERIES))
+    return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, spec.leaf))
+
+
+def keys_seen(e: Emitter, spec: AttentionSpec, end: str) -> str:
+    """The number of keys that some query before `end` sees."""
+    if not spec.causal:
+        return str(spec.keys)
+    seen = e.least(e.add(end, spec.keys - spec.queries), spec.keys)
+    return e.most(seen, 0)
+
+
 class Parts:
     """Base of the attention kernels: internal functions and scratch memory."""
 
@@ -313,14 +330,6 @@ class Parts:
 
     # blocks
 
-    def queries_of(self, e: Emitter, block: str) -> tuple[str, str]:
-        """The first query of a block, and the one after its last."""
-        leaf = e.value(f"udiv i64 {block}, {self.spec.blocks_per_leaf}")
-        inside = e.value(f"urem i64 {block}, {self.spec.blocks_per_leaf}")
-        first = e.mul(leaf, self.spec.leaf)
-        start = e.add(first, e.mul(inside, BLOCK_QUERIES))
-        return start, e.least(e.add(start, BLOCK_QUERIES), e.add(first, self.spec.leaf))
-
     def balanced(self, e: Emitter, unit: str) -> str:
         """The query block that is computed as work unit `unit`.
 
@@ -333,13 +342,6 @@ class Parts:
         last = e.sub(str(self.spec.query_blocks - 1), half)
         is_odd = e.value(f"icmp eq i64 {odd}, 1")
         return e.value(f"select i1 {is_odd}, i64 {last}, i64 {half}")
-
-    def keys_seen(self, e: Emitter, end: str) -> str:
-        """The number of keys that some query before `end` sees."""
-        if not self.spec.causal:
-            return str(self.spec.keys)
-        seen = e.least(e.add(end, self.spec.keys - self.spec.queries), self.spec.keys)
-        return e.most(seen, 0)
 
     def together(self, e: Emitter, query: str) -> str:
         """The first query of the group of queries that are treated as seeing the same keys."""

@@ -10,10 +10,21 @@ from dataclasses import dataclass
 from math import inf
 
 from gnomon.codegen.emitter import LANES, Emitter, vector
-from gnomon.codegen.kernels.attention_parts import Operand, Parts, falling_exp
+from gnomon.codegen.kernels.attention_parts import AttentionSpec, Operand, Parts, falling_exp
 
 VIRTUAL_LANES = 64
 """The number of partial sums of a row of dO * O."""
+
+
+@dataclass(frozen=True)
+class AttentionGradSpec:
+    """The forward description, with this kernel's slots, and the four gradients' operands."""
+
+    forward: AttentionSpec
+    dout: Operand
+    dq: Operand
+    dk: Operand
+    dv: Operand
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
 from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import KBlock
-from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
+from gnomon.codegen.kernels.tile_chain import is_tiled
+from gnomon.codegen.kernels.tiled import TiledWriter
 from gnomon.codegen.machine import Machine
 from gnomon.ir.sizes import hint
 

@@ -10,7 +10,8 @@ from gnomon.codegen.emitter import LLVMModule
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packed import PackedWriter
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec
-from gnomon.codegen.kernels.tiled import TiledWriter, is_tiled
+from gnomon.codegen.kernels.tile_chain import is_tiled
+from gnomon.codegen.kernels.tiled import TiledWriter
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
 

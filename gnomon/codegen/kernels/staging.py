@@ -8,6 +8,7 @@ neighbouring rows or columns. `%lane` is a thread's number in its vector.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gnomon.codegen.emitter import LANES, Emitter, literal
@@ -70,11 +71,16 @@ class Staging:
     sides: tuple[Side, Side]
     bases: list[str]
     """The address of each operand in the tile's batch."""
-    origin: tuple[str, str]
-    """The tile's first row and column."""
+    origin: tuple[str, ...]
+    """The tile's first index of each operand that is copied."""
     shared: str
     """The address of the buffers."""
     chunk: int
+
+    @property
+    def copied(self) -> Sequence[Side]:
+        """The operands that are copied."""
+        return self.sides
 
     def base(self, side: Side, batch: str) -> str:
         """The address of an operand in a batch."""
@@ -109,7 +115,7 @@ class Staging:
         """Load a thread's part of both operands: values in the type of sums."""
         return [
             self.fetch_side(side, base, first, stage)
-            for side, base, first in zip(self.sides, self.bases, self.origin, strict=True)
+            for side, base, first in zip(self.copied, self.bases, self.origin, strict=True)
         ]
 
     def fetch_side(self, side: Side, base: str, first: str, stage: Stage) -> list[str]:
@@ -146,7 +152,7 @@ class Staging:
     def put(self, values: list[list[str]], buffer: str) -> None:
         """Store a thread's part of both operands into a buffer."""
         e = self.e
-        for side, mine in zip(self.sides, values, strict=True):
+        for side, mine in zip(self.copied, values, strict=True):
             goal, parts = e.offset(self.shared, e.add(buffer, side.start)), iter(mine)
             for number in self.numbers(side):
                 line = e.offset(goal, e.mul(number, side.pitch))

@@ -15,33 +15,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gnomon.codegen.emitter import BITS, KERNEL, LANES, LLVMModule, literal, vector
-from gnomon.codegen.kernels.order import chunk_length, combine_counts, depths
+from gnomon.codegen.emitter import KERNEL, LANES, LLVMModule, literal
+from gnomon.codegen.kernels.order import chunk_length
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, walk
-from gnomon.codegen.kernels.staging import QUAD, STEPS, Side, Stage, Staging
-from gnomon.codegen.kernels.steps import choose_single, note_pairs
+from gnomon.codegen.kernels.staging import STEPS
+from gnomon.codegen.kernels.steps import note_pairs
 from gnomon.codegen.kernels.strides import offset
+from gnomon.codegen.kernels.sum_stack import SumStack, deepest
 from gnomon.codegen.kernels.tally import additions
-from gnomon.codegen.lifted import by_caller
+from gnomon.codegen.kernels.tile_chain import FLAT, TileChain, shared_memory
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 from gnomon.ir.sizes import hint
 
-__all__ = ["TiledWriter", "is_tiled", "team_tile"]
+__all__ = ["TiledWriter", "team_tile"]
 
-FLAT = 8
-"""Rows of a tile whose columns the team's vectors of threads share; of others they share rows."""
 TILES = {4: ((64, 128), (32, 64)), 8: ((64, 64), (32, 32))}
 """Rows and columns of tiles, by the bytes of a sum: as many sums as registers hold, and fewer."""
 ENOUGH = 128
 """Tiles from which on all multiprocessors of a large card have one."""
-THREADS = TEAM * LANES
-"""Threads of a team."""
-
-
-def is_tiled(machine: Machine) -> bool:
-    """Whether products of a machine are computed by tiles of teams."""
-    return "strided" in machine.shares
 
 
 def team_tile(spec: MatmulSpec) -> tuple[int, int]:
@@ -56,7 +48,7 @@ def team_tile(spec: MatmulSpec) -> tuple[int, int]:
     return large if tiles >= ENOUGH else small
 
 
-class TiledWriter(Staging):
+class TiledWriter(TileChain):
     """Writer of a product by tiles."""
 
     def __init__(
@@ -67,48 +59,19 @@ class TiledWriter(Staging):
         machine: Machine,
         epilogue: Epilogue | None = None,
     ) -> None:
-        self.module, self.spec, self.epilogue = module, spec, epilogue
-        self.e = module.function(name, KERNEL)
-        note_pairs(self.e, spec.scalar, spec.letters, spec.run)
-        self.shares = SHARES[machine.shares[0]]
-        self.team = WorkTeam(self.e, self.shares, TEAM)
-        self.step = choose_single(machine, spec.scalar)
-        self.rows, self.columns = TILES[spec.item][1] if spec.tile == (0, 0) else spec.tile
-        flat = self.rows == FLAT
-        self.high = FLAT if flat else self.rows // TEAM
-        self.wide = 1 if flat else self.columns // LANES
-        self.corner = (
-            ("0", self.e.mul(self.team.member, LANES))
-            if flat
-            else (self.e.mul(self.team.member, self.high), "0")
-        )
-        self.sides = self.make_sides()
-        self.buffer_bytes = self.sides[1].end
-        self.chunk = chunk_length(spec.letters)
-        self.pieces = -(-self.chunk // STEPS)
+        self.epilogue, self.shares = epilogue, SHARES[machine.shares[0]]
+        e = module.function(name, KERNEL)
+        note_pairs(e, spec.scalar, spec.letters, spec.run)
+        tile = TILES[spec.item][1] if spec.tile == (0, 0) else spec.tile
+        super().__init__(e, WorkTeam(e, self.shares, TEAM), spec, machine, tile)
         self.bounds = count(spec.rows), count(spec.columns)
-
-    def make_sides(self) -> tuple[Side, Side]:
-        """The places of both operands in a buffer, and how they are copied."""
-        spec, sides, start = self.spec, [], 0
-        groups = ("a", spec.rows, self.rows), ("b", spec.columns, self.columns)
-        for name, axes, indices in groups:
-            along = indices < LANES or walk(spec.steps, name)[-1][1] == 1
-            sides.append(Side(name, axes, indices, along, start, spec.item))
-            start = sides[-1].end
-        return sides[0], sides[1]
 
     def write(self) -> int:
         """Write the kernel; the bytes of scratch that a team needs."""
         e, batches = self.e, count(self.spec.batch)
         if all(size > 0 for size in (*self.bounds, batches)):
-            size = 2 * self.buffer_bytes
-            name = "@shared"
-            self.module.define(
-                f"{name} = internal addrspace(3) global [{size} x i8] undef, align {QUAD}"
-            )
-            self.shared = e.value(f"addrspacecast ptr addrspace(3) {name} to ptr")
-            self.own = e.add(e.mul(self.team.member, LANES), "%lane")
+            self.shared = shared_memory(e, 2 * self.buffer_bytes)
+            self.stack = SumStack(e, self.team, self.spec.sums, self.high * self.wide)
             tiles = [
                 -(-size // side.indices) for size, side in zip(self.bounds, self.sides, strict=True)
             ]
@@ -120,21 +83,7 @@ class TiledWriter(Staging):
 
             self.shares.tasks(e, tiles[0] * tiles[1] * batches, task)
         e.ret()
-        return self.slot_bytes * self.deepest()
-
-    @property
-    def slot_bytes(self) -> int:
-        """The bytes of a tile's sums."""
-        return self.rows * self.columns * self.spec.item
-
-    def deepest(self) -> int:
-        """The most partial sums that a tile has at a time."""
-
-        def deepest(*flat: int) -> tuple[int]:
-            letters = list(zip(flat[::2], flat[1::2], strict=True))
-            return (max(1, *depths(combine_counts(letters))),)
-
-        return by_caller(deepest, 1, *(n for letter in self.spec.letters for n in letter))[0]
+        return self.rows * self.columns * self.spec.item * deepest(self.spec.letters)
 
     # a tile
 
@@ -142,7 +91,7 @@ class TiledWriter(Staging):
         """Emit the sums of one tile, and what is made of them."""
         spec = self.spec
         if not count(spec.steps):
-            self.keep(
+            self.stack.keep(
                 ["0" if spec.sums == "i32" else literal(0.0, spec.sums)] * self.high * self.wide,
                 "0",
             )
@@ -152,44 +101,24 @@ class TiledWriter(Staging):
 
     def sum_up(self, batch: str, row: str, column: str) -> None:
         """Emit the loop over chunks, each a chain of steps and its additions."""
-        e, chunk = self.e, self.chunk
-        chunks = count(self.spec.steps) // chunk
+        e = self.e
+        chunks = count(self.spec.steps) // self.chunk
         self.bases = [self.base(side, batch) for side in self.sides]
         self.origin = row, column
-        self.put(self.fetch(Stage("0", e.least(str(chunk), STEPS))), "0")
-        self.team.meet()
+        self.begin()
 
         def one(number: str, buffer: str, depth: str, *top: str) -> list[str]:
-            def piece(index: str, buffer: str, *sums: str) -> list[str]:
-                values = self.fetch(self.following(number, index, chunks))
-                made = self.multiply(buffer, sums)
-                buffer = e.sub(str(self.buffer_bytes), buffer)
-                self.put(values, buffer)
-                self.team.meet()
-                return [buffer, *made]
-
-            buffer, *sums = e.loop(0, self.pieces, 1, piece, [("i64", buffer), *self.empty])
+            buffer, *sums = self.chain(number, chunks, buffer, self.empty)
             pops = additions(e, self.spec.letters, number)
             after = e.add(e.sub(depth, pops), 1)
             if self.is_short:
                 return [buffer, after, *self.add_top(top, sums, (depth, pops))]
-            self.keep(self.add_older(sums, "0", (depth, pops)), e.sub(depth, pops))
+            self.stack.keep(self.stack.add_older(sums, "0", (depth, pops)), e.sub(depth, pops))
             return [buffer, after]
 
         start = [("i64", "0"), ("i64", "0"), *(self.empty if self.is_short else ())]
         _, _, *top = e.loop(0, chunks, 1, one, start)
-        self.keep(top, "0")
-
-    @property
-    def empty(self) -> list[tuple[str, str]]:
-        """The sums at the beginning of a chain: -0.0, to which any sum may be added."""
-        kind = self.spec.sums
-        return [(kind, "0" if kind == "i32" else literal(-0.0, kind))] * (self.high * self.wide)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether a chain is so short that the last partial sums stay in registers."""
-        return self.chunk < STEPS
+        self.stack.keep(top, "0")
 
     def add_top(
         self, top: Sequence[str], sums: Sequence[str], counts: tuple[str, str]
@@ -199,96 +128,12 @@ class TiledWriter(Staging):
         more = e.value(f"icmp sgt i64 {pops}, 0")
         some = e.value(f"icmp sgt i64 {depth}, 0")
         covered = e.value(f"and i1 {some}, {e.value(f'xor i1 {more}, true')}")
-        e.when(covered, lambda: self.keep(top, e.sub(depth, 1)))
+        e.when(covered, lambda: self.stack.keep(top, e.sub(depth, 1)))
         joined = [
-            e.value(f"select i1 {more}, {kind} {self.plus(older, newer)}, {kind} {newer}")
+            e.value(f"select i1 {more}, {kind} {self.stack.plus(older, newer)}, {kind} {newer}")
             for older, newer in zip(top, sums, strict=True)
         ]
-        return self.add_older(joined, "1", counts)
-
-    def following(self, chunk: str, piece: str, chunks: int) -> Stage:
-        """The stage after a piece of a chunk; after the last one, one that exists nevertheless."""
-        e, long = self.e, self.chunk
-        other = e.add(piece, 1)
-        ends = e.value(f"icmp eq i64 {other}, {self.pieces}")
-        inside = e.value(f"select i1 {ends}, i64 0, i64 {e.mul(other, STEPS)}")
-        number = e.least(e.add(chunk, e.value(f"zext i1 {ends} to i64")), e.sub(str(chunks), 1))
-        left = e.least(e.sub(str(long), inside), STEPS)
-        return Stage(e.add(e.mul(number, long), inside), left)
-
-    # sums
-
-    def multiply(self, buffer: str, sums: Sequence[str]) -> list[str]:
-        """Emit the multiplications of a buffer's steps."""
-        e, (a, b) = self.e, self.sides
-        made, item = list(sums), self.spec.item
-        left = e.add(buffer, e.mul(self.corner[0], item))
-        right = e.add(e.add(buffer, e.mul(e.add(self.corner[1], "%lane"), item)), b.start)
-        rows, columns = (e.offset(self.shared, place) for place in (left, right))
-        steps = -(-int(self.chunk) // 2) * 2 if self.is_short else STEPS
-        for number in range(steps):
-            step = number ^ 1 if self.step.paired else number
-            factors = self.row_values(e.offset(rows, step * a.pitch))
-            for j in range(self.wide):
-                place = e.offset(columns, step * b.pitch + j * LANES * item)
-                value = e.load(place, self.spec.sums, item)
-                for i, factor in enumerate(factors):
-                    at = i * self.wide + j
-                    made[at] = self.multiply_add(factor, value, made[at])
-        return made
-
-    def row_values(self, place: str) -> list[str]:
-        """Load one step's values of the thread's rows."""
-        e, kind, lanes = self.e, self.spec.sums, QUAD // self.spec.item
-        values = []
-        for first in range(0, self.high, lanes):
-            some = e.load(e.offset(place, first * self.spec.item), vector(kind, lanes), QUAD)
-            values += [
-                e.value(f"extractelement {vector(kind, lanes)} {some}, i32 {k}")
-                for k in range(lanes)
-            ]
-        return values
-
-    def multiply_add(self, a: str, b: str, total: str) -> str:
-        """Emit a * b + total as a chain's step takes it."""
-        e, kind = self.e, self.spec.sums
-        if kind == "i32":
-            return e.value(f"add i32 {total}, {e.value(f'mul i32 {a}, {b}')}")
-        name = "llvm.nvvm.fma.rn.ftz.f" if self.step.paired else f"llvm.fma.f{BITS[kind]}"
-        return e.call(kind, name, (kind, a), (kind, b), (kind, total))
-
-    def plus(self, older: str, newer: str) -> str:
-        """Emit the sum of two partial sums."""
-        kind = self.spec.sums
-        return self.e.value(f"{'add' if kind == 'i32' else 'fadd'} {kind} {older}, {newer}")
-
-    def add_older(self, sums: Sequence[str], first: str, counts: tuple[str, str]) -> list[str]:
-        """Add partial sums of the stack to newer ones, from number `first` below its top on."""
-        e, (depth, pops) = self.e, counts
-
-        def pop(number: str, *newer: str) -> list[str]:
-            slot = self.slot(e.sub(depth, e.add(number, 1)))
-            pairs = [(self.load_sum(slot, at), value) for at, value in enumerate(newer)]
-            return [self.plus(*pair) for pair in pairs]
-
-        return e.loop(first, pops, 1, pop, [(self.spec.sums, value) for value in sums])
-
-    def slot(self, depth: str) -> str:
-        """The address of a thread's first sum in a slot of the stack."""
-        e, item = self.e, self.spec.item
-        return e.offset("%scratch", e.add(e.mul(depth, self.slot_bytes), e.mul(self.own, item)))
-
-    def load_sum(self, slot: str, number: str | int) -> str:
-        """Load one of a thread's sums."""
-        e, item = self.e, self.spec.item
-        at = number * THREADS * item if isinstance(number, int) else e.mul(number, THREADS * item)
-        return e.load(e.offset(slot, at), self.spec.sums, item)
-
-    def keep(self, sums: Sequence[str], depth: str) -> None:
-        """Store a thread's sums into a slot."""
-        e, item, slot = self.e, self.spec.item, self.slot(depth)
-        for number, value in enumerate(sums):
-            e.store(value, e.offset(slot, number * THREADS * item), self.spec.sums, item)
+        return self.stack.add_older(joined, "1", counts)
 
     # results
 
@@ -296,7 +141,7 @@ class TiledWriter(Staging):
         """Emit the loops over a thread's finished sums."""
         e = self.e
         slot, row, column = (
-            self.slot("0"),
+            self.stack.slot("0"),
             e.add(row, self.corner[0]),
             e.add(column, self.corner[1]),
         )
@@ -305,7 +150,7 @@ class TiledWriter(Staging):
 
         def one(i: str, j: str) -> None:
             left = e.add(column, j)
-            value = self.load_sum(
+            value = self.stack.load(
                 slot, e.add(e.mul(i, self.wide), e.value(f"udiv i64 {j}, {LANES}"))
             )
             place = VectorPlace("%buffers", batch, e.add(row, i), left, None)
