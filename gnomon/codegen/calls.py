@@ -17,7 +17,8 @@ from gnomon.codegen.kernels.convolution import (
     LEAST_COLUMNS,
     emit_convolutions,
 )
-from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
+from gnomon.codegen.kernels.group_bounds import GroupedSpec
+from gnomon.codegen.kernels.grouped import emit_grouped
 from gnomon.codegen.kernels.integer_panels import emit_integer_product
 from gnomon.codegen.kernels.integer_product import IntegerProductSpec
 from gnomon.codegen.kernels.interleave import InterleaveSpec, emit_interleave
@@ -28,6 +29,8 @@ from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.kernels.strides import merge
+from gnomon.codegen.kernels.tile_chain import is_tiled
+from gnomon.codegen.kernels.tiled import team_tile
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.phases import phase_specs
@@ -284,6 +287,9 @@ def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> Op
         made = node.size // shares
         batches = (Axis(shares, a=x.strides[0], b=ahead, c=made), batch)
     product = MatmulSpec(name, batches, (rows,), (columns,), (steps,), starts)
+    if is_tiled(machine):
+        average = replace(rows, size=-(-rows.size // max(groups, 1))) if axis == "rows" else rows
+        product = replace(product, tile=team_tile(replace(product, rows=(average,))))
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
     spec = GroupedSpec(product, axis, runs, 3, block, shares)
     buffers = (node, x.node, y.node, node.inputs[2])

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gnomon.codegen.emitter import KERNEL, LANES, LLVMModule, literal
-from gnomon.codegen.kernels.order import chunk_length
+from gnomon.codegen.kernels.order import Letter, chunk_length
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, walk
 from gnomon.codegen.kernels.staging import STEPS
 from gnomon.codegen.kernels.steps import note_pairs
@@ -72,32 +72,43 @@ class TiledWriter(TileChain):
         if all(size > 0 for size in (*self.bounds, batches)):
             self.shared = shared_memory(e, 2 * self.buffer_bytes)
             self.stack = SumStack(e, self.team, self.spec.sums, self.high * self.wide)
-            tiles = [
-                -(-size // side.indices) for size, side in zip(self.bounds, self.sides, strict=True)
-            ]
-
-            def task(number: str) -> None:
-                rest, row = e.divided(number, tiles[0])
-                batch, column = e.divided(rest, tiles[1])
-                self.tile(batch, e.mul(row, self.rows), e.mul(column, self.columns))
-
-            self.shares.tasks(e, tiles[0] * tiles[1] * batches, task)
+            self.share()
         e.ret()
-        return self.rows * self.columns * self.spec.item * deepest(self.spec.letters)
+        return self.rows * self.columns * self.spec.item * deepest(self.letters)
+
+    @property
+    def letters(self) -> Sequence[Letter]:
+        """The summed letters."""
+        return self.spec.letters
+
+    def share(self) -> None:
+        """Emit the loop over the team's tiles."""
+        e, batches = self.e, count(self.spec.batch)
+        tiles = [
+            -(-size // side.indices) for size, side in zip(self.bounds, self.sides, strict=True)
+        ]
+
+        def task(number: str) -> None:
+            rest, row = e.divided(number, tiles[0])
+            batch, column = e.divided(rest, tiles[1])
+            self.tile(batch, e.mul(row, self.rows), e.mul(column, self.columns))
+
+        self.shares.tasks(e, tiles[0] * tiles[1] * batches, task)
 
     # a tile
 
     def tile(self, batch: str, row: str, column: str) -> None:
         """Emit the sums of one tile, and what is made of them."""
-        spec = self.spec
-        if not count(spec.steps):
-            self.stack.keep(
-                ["0" if spec.sums == "i32" else literal(0.0, spec.sums)] * self.high * self.wide,
-                "0",
-            )
-        else:
+        if count(self.spec.steps):
             self.sum_up(batch, row, column)
+        else:
+            self.put_zeros()
         self.finish(batch, row, column)
+
+    def put_zeros(self) -> None:
+        """Emit sums of nothing, which are 0.0."""
+        zero = "0" if self.spec.sums == "i32" else literal(0.0, self.spec.sums)
+        self.stack.keep([zero] * self.high * self.wide, "0")
 
     def sum_up(self, batch: str, row: str, column: str) -> None:
         """Emit the loop over chunks, each a chain of steps and its additions."""

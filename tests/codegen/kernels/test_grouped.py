@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gnomon.codegen.emitter import LLVMModule
-from gnomon.codegen.kernels.grouped import GroupedSpec, emit_grouped
+from gnomon.codegen.kernels.group_bounds import GroupedSpec
+from gnomon.codegen.kernels.grouped import emit_grouped
 from gnomon.codegen.kernels.product import Axis, MatmulSpec
 from gnomon.codegen.machine import AVX2, AVX512, NEON, Machine
 from gnomon.ops.grouped import runs_of

@@ -1,0 +1,64 @@
+"""Products of groups by tiles: the bits of the CPU's kernels, whatever the sizes of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gnomon as gn
+from tests.codegen.kernels.test_grouped import ENDS
+from tests.cuda.cards import card
+
+R = np.random.default_rng(11)
+ROUTED = np.array([[3, 9, 9], [0, 5, 12], [12, 12, 12], [0, 0, 1]])
+"""Ends of the runs of three groups in four blocks of 12 rows."""
+
+
+@pytest.fixture(name="there")
+def card_of_a_test():
+    with card() as fake:
+        fake.shape = (3, 128)
+        yield fake
+        fake.shape = fake.order = None
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return R.standard_normal(shape).astype(np.float32)
+
+
+def made(device: str, rows: np.ndarray, matrices: np.ndarray, ends: np.ndarray) -> list[bytes]:
+    """The bytes of a product of groups, and of its gradients."""
+    x, w = (gn.tensor(v, device=device, requires_grad=True) for v in (rows, matrices))
+    offsets = gn.tensor(ends, device=device)
+    y = gn.routed_mm(x, w, offsets) if ends.ndim > 1 else gn.grouped_mm(x, w, offs=offsets)
+    weights = np.cos(np.arange(y.numel())).astype(np.float32).reshape(tuple(y.shape))
+    (y * gn.tensor(weights, device=device)).sum().backward()
+    return [v.detach().cpu().numpy().tobytes() for v in (y, x.grad, w.grad)]
+
+
+def test_groups_of_any_sizes_have_the_bits_of_the_cpu(there):
+    for name in ("several", "some empty", "one huge", "all empty"):
+        given = numbers(50, 20), numbers(4, 20, 36), np.array(ENDS[name], np.int32)
+
+        assert made("cuda", *given) == made("cpu", *given), name
+
+
+def test_many_rows_take_higher_tiles(there):
+    given = numbers(90, 9), numbers(2, 9, 70), np.array([33, 85], np.int32)
+
+    assert made("cuda", *given) == made("cpu", *given)
+
+
+def test_routed_rows_have_them_too(there):
+    given = numbers(48, 9), numbers(3, 9, 7), ROUTED
+    shares = numbers(2, 48, 9), numbers(6, 9, 7), np.stack([ROUTED, ROUTED[::-1]])
+
+    for each in (given, shares):
+        assert made("cuda", *each) == made("cpu", *each)
+
+
+def test_no_order_of_threads_changes_a_bit(there):
+    there.order = np.random.default_rng(0)
+    given = numbers(20, 17), numbers(3, 17, 20), np.array([5, 5, 18], np.int32)
+
+    assert made("cuda", *given) == made("cpu", *given)
