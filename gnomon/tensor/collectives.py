@@ -31,7 +31,7 @@ from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.posted import start_messages
 from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import Storage, grads, is_capturing, leaf, state, storage_of
+from gnomon.tensor.state import Storage, is_capturing, leaf, state, storage_of, with_grads
 from gnomon.tensor.tensor import Tensor, detached, node_of, raw, value_of
 from gnomon.tensor.works import Done, Then, Work, begin_fold, begin_gather, begin_reduce
 from gnomon.tensor.writing import write
@@ -73,14 +73,8 @@ class Part(NamedTuple):
 
 def put(target: Tensor, node: Node) -> None:
     """Write the result of a collective into a tensor of as many elements, without gradients."""
-    before = grads.get()
-    try:
-        grads.set(False)
-        if is_capturing():
-            node = detached(node)
-        write(target, reshape(node, raw(target).shape), False)
-    finally:
-        grads.set(before)
+    node = detached(node) if is_capturing() else node
+    with_grads(False, lambda: write(target, reshape(node, raw(target).shape), False))
 
 
 # whole tensors

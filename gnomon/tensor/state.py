@@ -262,6 +262,16 @@ class Storage:
             note(self)
 
 
+def with_grads(mode: bool, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function while gradients are recorded, or are not."""
+    before = grads.get()
+    try:
+        grads.set(mode)
+        return function(*args)
+    finally:
+        grads.set(before)
+
+
 def storage_of(node: Node, tracked: bool) -> Storage:
     """A new storage, made without a constructor, which would take twice as long."""
     made = Storage.__new__(Storage)

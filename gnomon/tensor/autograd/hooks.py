@@ -18,7 +18,7 @@ from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads, mesh_results
+from gnomon.tensor.state import grads, mesh_results, with_grads
 from gnomon.tensor.tensor import (
     Tensor,
     detached,
@@ -126,12 +126,7 @@ def own_node(tensor: Tensor) -> Node:
 
 def recorded(tensor: Tensor) -> Node:
     """A tensor's node, with the history that gradients pass."""
-    before = grads.get()
-    try:
-        grads.set(True)
-        return node_of(tensor)
-    finally:
-        grads.set(before)
+    return with_grads(True, node_of, tensor)
 
 
 @method
