@@ -33,7 +33,7 @@ class Strategy:
     wanted: tuple[Placement, ...]
     given: Placement
     rule: str = "letter"
-    """How the node is rebuilt: "letter": on parts; "lookup" or "rows": a table split along
+    """The kind of rebuilding: "letter": on parts; "lookup" or "rows": a table split along
     positions; "boundary": a change between a rank's own part and the whole value."""
     own: bool = False
     """Whether each rank folds the rows that it gave, which need not be a subtree of all."""

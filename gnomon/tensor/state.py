@@ -46,7 +46,8 @@ _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_ente
 
 
 mesh_results: list[Callable[[Node, bool], Tensor]] = []
-"""The function that makes tensors of results; empty until a tensor is divided over ranks."""
+"""The function that makes tensors of results; empty until a tensor is divided over ranks, and never
+cleared again."""
 meets_later: ContextVar[list[Any] | None] = ContextVar("gnomon_meets_later", default=None)
 """Tensors for which ranks must meet, in a block at whose end they are computed together."""
 

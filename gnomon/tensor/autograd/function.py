@@ -240,7 +240,7 @@ class Written(GradientRule):
         known.update((id(x), k) for k, x in enumerate(made) if id(x) not in known)
         self.inputs = [*map(raw, made), *map(node_of, given)]
         self.saved: list[tuple[Callable, list[int | None]]] = []
-        """What was saved: the places of its parts, and the function that joins them."""
+        """Per saved value, the places of its parts and the function that joins them."""
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         """Leaves that were saved, and how often they had been written to; by their places."""
         for saved in context.saved_tensors:
