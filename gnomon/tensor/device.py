@@ -146,7 +146,7 @@ def refuse_other_card(named: Device) -> None:
 _leaves: WeakSet[Node] = WeakSet()
 """The leaves of device "meta"."""
 any_missing: list[bool] = []
-"""Not empty once there was such a leaf, and never cleared again: every write asks, and the length of
+"""Not empty once there was such a leaf, and never cleared again: every write asks, and the size of
 a set of weak references is a call of Python."""
 
 
