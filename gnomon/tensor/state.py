@@ -351,14 +351,14 @@ class strict(Block):
             raise refused from None
 
 
-def known(value: Any) -> Any:
+def program_size(value: Any) -> Any:
     """A symbolic size in a program's form; any other value unchanged."""
     return value._symint if hasattr(type(value), "_symint") else value
 
 
 def whole(value: Any) -> Any:
     """An integer or a symbolic size, checked."""
-    return known(value) if hasattr(type(value), "_symint") else index(value)
+    return program_size(value) if hasattr(type(value), "_symint") else index(value)
 
 
 def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None = None) -> Node:
@@ -379,7 +379,7 @@ def own_leaf(tensor: Tensor) -> Node | None:
     return node if node.watch and node.watch[0]() is tensor else None
 
 
-def settled(node: Node, kept: bool = False) -> Node:
+def leaf_of_value(node: Node, kept: bool = False) -> Node:
     """A leaf in place of a node with a value; kept: it is a model's, which changes."""
     made = state.arena.leaf(node.shape, node.dtype, node.value, node.sites)
     if not kept and here.links():

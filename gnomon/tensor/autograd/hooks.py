@@ -110,13 +110,13 @@ def own_node(tensor: Tensor) -> Node:
         if storage.used:
             node.arena.part_with(node)
         else:
-            storage.node, storage.used = watchers.apart(node), True
+            storage.node, storage.used = watchers.unshared_copy(node), True
         return storage.node
     used = view.used
     start = source(storage) if view.base is None else leaf_node(view.base)
     if view.own is None or view.own[0] is not start:
         node = recorded(tensor)
-        node = node if used else watchers.apart(node)
+        node = node if used else watchers.unshared_copy(node)
         view.own, view.used = (start, node), used
         if view.base is None:
             view.node, view.source = node, start
