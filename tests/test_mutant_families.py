@@ -23,7 +23,7 @@ from gnomon.capture.snapshot import Looks
 from gnomon.compiler import autotuning
 from gnomon.compiler.autotuning import Tuner
 from gnomon.ir.node import Graph, Node
-from gnomon.ops.joining import joined
+from gnomon.ops.joining import concat
 from gnomon.ops.transfers import shift_ranks
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes import lower_collectives
@@ -336,7 +336,7 @@ def order(change: Callable[[list], list], in_a_row: bool = False) -> Plant:
     def wrong(right: Callable) -> Callable:
         def folded(x: Node, node: Node) -> Node:
             parts = [slices(x, k) for k in change(list(range(x.shape[0])))]
-            made = right(joined(parts, 0), node)
+            made = right(concat(parts, 0), node)
             (stacked,) = made.inputs
             row = in_a_row or len(parts) != x.shape[0]
             params = {**made.params, "leaves": 1 if row else made.params["leaves"]}

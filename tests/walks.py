@@ -15,7 +15,7 @@ from gnomon.program import steps
 from gnomon.program.buffer_assignment import nbytes
 from gnomon.program.executable import Executable
 from gnomon.program.kernel import Kernel
-from gnomon.program.steps import StepTable, moved
+from gnomon.program.steps import StepTable, shift_slot
 from gnomon.runtime.program import (
     ArenaSlot,
     Bind,
@@ -64,7 +64,7 @@ def recorded(graph: Graph) -> tuple[Executable, list[Slots]]:
             rows = enumerate(zip(k.buffers, k.places, strict=True))
             found.append(
                 [
-                    (moved(slots[home], start), nbytes(x), at < k.outputs)
+                    (shift_slot(slots[home], start), nbytes(x), at < k.outputs)
                     for at, (x, (home, start)) in rows
                 ]
             )

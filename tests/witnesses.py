@@ -16,7 +16,7 @@ from gnomon.dtypes import bfloat16, float32, int64
 from gnomon.ir import memo
 from gnomon.ir.node import Arena, Graph, Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.joining import joined
+from gnomon.ops.joining import concat
 from gnomon.ops.lookup_primitives import gather, scatter, sort_positions
 from gnomon.ops.primitives import contract, expand, flip, reduce, reshape, unsqueeze
 from gnomon.ops.scalars import exp, where
@@ -66,7 +66,7 @@ def handed_on(x: Node) -> list[Node]:
 
 def heads(x: Node, y: Node) -> Node:
     """Heads side by side, one tensor's after the other's."""
-    return joined([reshape(permute(z, (1, 0, 2)) * 2.0, (5, 48)) for z in (x, y)], 1)
+    return concat([reshape(permute(z, (1, 0, 2)) * 2.0, (5, 48)) for z in (x, y)], 1)
 
 
 def folded(monoid: str, axis: int) -> Callable[[Node], Node]:
@@ -147,9 +147,9 @@ WITNESSES: dict[str, tuple] = {
         ),
         (33, 5),
     ),
-    "join": (lambda x, y: joined([x * 2.0, exp(y)], 1), (3, 20), (3, 24)),
+    "join": (lambda x, y: concat([x * 2.0, exp(y)], 1), (3, 20), (3, 24)),
     "join of heads": (heads, (3, 5, 16), (3, 5, 16)),
-    "join of rows": (lambda x, y: joined([x * 2.0, exp(y)], 0), (20, 3), (24, 3)),
+    "join of rows": (lambda x, y: concat([x * 2.0, exp(y)], 0), (20, 3), (24, 3)),
     "nearly all": (lambda x: pad(x, (0, 1), (0, 16), 0.0) * 2.0, (3, 31)),
     "sort": (lambda x: sort_positions(x, 0, True), (33, 3)),
     "contract": (lambda x, w: contract("bi,oi->bo", x, w), (5, 512), (7, 512)),

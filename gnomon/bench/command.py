@@ -72,7 +72,7 @@ def bench(wanted: BenchOptions, console: Console | None = None) -> list[Result]:
             results.append(run_case(case, peers, limits, wanted.options, status.update))
             limits = limits.at_least(results[-1].peak)
             show(console, results[-1], limits)
-            write(wanted, results, limits)
+            write_outputs(wanted, results, limits)
     if len(results) > 1:
         console.print()
         console.print(summary(results, limits))
@@ -107,7 +107,7 @@ def show(console: Console, result: Result, limits: Limits) -> None:
         console.print(kernel_table(result, limits))
 
 
-def write(wanted: BenchOptions, results: list[Result], limits: Limits) -> None:
+def write_outputs(wanted: BenchOptions, results: list[Result], limits: Limits) -> None:
     """Write the output files after every case, so that results survive a later failure."""
     if wanted.json:
         content = msgspec.json.encode(as_values(results, limits, this_machine()))

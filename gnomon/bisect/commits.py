@@ -44,10 +44,10 @@ def first_bad(repository: Path, commits: str, is_right: Callable[[Path], bool]) 
         commit = found.group(1)
         git(tree, "bisect", "reset", bad)
         title = git(tree, "log", "-1", "--format=%s", commit).strip()
-        return Culprit(commit, title, without(tree, commit, is_right))
+        return Culprit(commit, title, is_right_without(tree, commit, is_right))
 
 
-def without(tree: Path, commit: str, is_right: Callable[[Path], bool]) -> bool | None:
+def is_right_without(tree: Path, commit: str, is_right: Callable[[Path], bool]) -> bool | None:
     """Whether a tree is right where a commit is reverted; None where that cannot be done."""
     try:
         git(tree, "revert", "--no-commit", commit)

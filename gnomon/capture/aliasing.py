@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 from weakref import ref
 
-from gnomon.capture.inputs import Apart, GivenInput, Ids, whole
+from gnomon.capture.inputs import Apart, GivenInput, Ids, storage_tensor
 from gnomon.capture.tracing import Capture
 from gnomon.errors import TraceError
 from gnomon.ir.provenance import user_site
@@ -114,7 +114,7 @@ def view_stand_in(capture: Capture, number: int, tensor: Tensor) -> Tensor:
     """The placeholder of an argument that stays a view: its whole storage is the input."""
 
     def read(arguments: Sequence[Tensor]) -> Tensor:
-        return whole(arguments[number]._storage)
+        return storage_tensor(arguments[number]._storage)
 
     if tensor._view is None:
         return stand_in(capture, number, tensor)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gnomon.capture.inputs import whole
+from gnomon.capture.inputs import storage_tensor
 from gnomon.capture.subgraph import (
     Inner,
     Trace,
     advance_draws,
     close,
     drawn_outside,
-    spread,
+    flatten_into,
     trace,
 )
 from gnomon.dtypes import bool_
@@ -27,7 +27,7 @@ from gnomon.ops.control_primitives import call
 from gnomon.tensor.creation import tensor
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import TreeSpec, unflatten, with_leaves
-from gnomon.tensor.state import Storage, grads, is_capturing, known, state
+from gnomon.tensor.state import Storage, grads, is_capturing, program_size, state
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 
 __all__ = ["cond", "scan", "while_loop"]
@@ -143,7 +143,7 @@ def numbers_as_tensors(value: Any) -> Any:
 def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
     """Trace a while loop and emit it; returns the carried values after it."""
     values: list[Tensor] = []
-    tree = spread(carried, values)
+    tree = flatten_into(carried, values)
     kinds = [(raw(t).shape, t.dtype) for t in values]
 
     def test_fn(*carried: Any) -> Tensor:
@@ -163,7 +163,7 @@ def repeat(cond_fn: Callable, body_fn: Callable, carried: tuple) -> tuple:
     storages = list(body.written)
     outputs = [test.results, [*body.results, *map(body.inner.claim, storages)]]
     graphs, read = close((test, body), outputs, lambda t: [*t.given, *map(t.inner.begin, storages)])
-    state_now = [*map(node_of, values), *(node_of(whole(s)) for s in storages)]
+    state_now = [*map(node_of, values), *(node_of(storage_tensor(s)) for s in storages)]
     made = call(
         "while",
         (*state_now, *map(node_of, read)),
@@ -220,8 +220,8 @@ def scan(
     (Tensor(6), Tensor([1, 3, 6]))
     """
     parts: list[Tensor] = []
-    tree = spread(xs, parts)
-    counts = {raw(t).shape[dim] for t in parts} | ({known(length)} - {None})
+    tree = flatten_into(xs, parts)
+    counts = {raw(t).shape[dim] for t in parts} | ({program_size(length)} - {None})
     if len(counts) != 1:
         raise ShapeError(
             f"scan: the number of iterations must be one: sizes along axis {dim} and length are "
@@ -231,7 +231,7 @@ def scan(
     first = unflatten(tree, [with_axis_moved(t, dim, 0) for t in parts])
     carry, ys = iterate(combine_fn, numbers_as_tensors(init), first, count, reverse)
     rows: list[Tensor] = []
-    tree = spread(ys, rows)
+    tree = flatten_into(ys, rows)
     return carry, unflatten(tree, [with_axis_moved(t, 0, dim) for t in rows])
 
 
@@ -246,7 +246,7 @@ def iterate(
     """Trace and emit a loop whose iterations take a slice of xs and give a slice of ys."""
     values: list[Tensor] = []
     parts: list[Tensor] = []
-    tree, tree_of_parts = spread(carry, values), spread(xs, parts)
+    tree, tree_of_parts = flatten_into(carry, values), flatten_into(xs, parts)
     kinds = [(raw(t).shape, t.dtype) for t in values]
     slices = [(raw(t).shape[1:], t.dtype) for t in parts]
     held = len(values)
@@ -284,7 +284,7 @@ def emit_loop(
     (body,), read = close(
         [iteration], [outputs], lambda t: [*t.given[:held], *begins, *t.given[held:]]
     )
-    first = [*values, *(next_draw(g) for g in inner.counters), *map(whole, storages)]
+    first = [*values, *(next_draw(g) for g in inner.counters), *map(storage_tensor, storages)]
     inputs = [node_of(t) for t in (*first, *parts, *read)]
     made = call(
         "scan_over",

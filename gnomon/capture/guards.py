@@ -68,7 +68,7 @@ class Guard:
         self._looked = module_versions.latest()
         self._outside, self._places = self._walked()
         self._inside = [module_snapshot(x, self.any_number) for x in self._places.modules]
-        self._stood = [watched(x) for *_, x in self._places.kept]
+        self._stood = [comparable_tensor(x) for *_, x in self._places.kept]
         self._hooks = [hooks_of(x) for x in self._places.tensors]
         self._settings = current()
         self._read: list[tuple[Any, Any, Tensor, tuple]] = []
@@ -233,7 +233,7 @@ class Guard:
                 return False
             self._settings = settings
         for names, name, tensor, known in self._read:
-            if names.get(name) is not tensor or known != watched(tensor):
+            if names.get(name) is not tensor or known != comparable_tensor(tensor):
                 return False
         for names, name, known in self._alike:
             tensor = names.get(name)
@@ -327,7 +327,7 @@ def unseen(places: Any, seen: Any) -> Iterator[tuple[str, Any]]:
             return
 
 
-def watched(tensor: Tensor) -> tuple[object, bool]:
+def comparable_tensor(tensor: Tensor) -> tuple[object, bool]:
     """A comparable form of a tensor: its storage, and whether it requires a gradient."""
     return tensor._storage, tensor.requires_grad
 

@@ -26,9 +26,9 @@ __all__ = [
     "constant_input",
     "number_of",
     "pattern",
+    "storage_tensor",
     "tracked_nodes",
     "values_of",
-    "whole",
     "without_grad",
 ]
 
@@ -103,7 +103,7 @@ def pattern(x: Node, shape: Shape | None = None) -> Node:
     return Arena().leaf(x.shape if shape is None else shape, x.dtype, None, x.sites)
 
 
-def whole(storage: Storage) -> Tensor:
+def storage_tensor(storage: Storage) -> Tensor:
     """A tensor over a whole storage."""
     made = Tensor.__new__(Tensor)
     made._storage, made._view, made._rare, made._requires = storage, None, None, False

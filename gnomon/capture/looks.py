@@ -79,7 +79,7 @@ class Questioned:
     @property
     def shown(self) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
         """A function that shows symbolic sizes to Python; None if all sizes are plain."""
-        return None if self.sizes is None else traced_sizes.shown
+        return None if self.sizes is None else traced_sizes.python_sizes
 
     def item(self, node: Node) -> Any:
         """A number that Python reads; a traced number at lines that gave several values."""

@@ -15,7 +15,7 @@ from gnomon.capture.snapshot import MISSING, NumberedParts, contents, entry_of, 
 from gnomon.dtypes import float64, int64
 from gnomon.settings import Block
 from gnomon.tensor import module_versions
-from gnomon.tensor.traced_numbers import SMALL, kind_of_number, made, varies
+from gnomon.tensor.traced_numbers import SMALL, kind_of_number, traced_number, varies
 
 if TYPE_CHECKING:
     from gnomon.capture.guards import Guard
@@ -121,7 +121,7 @@ def stand_in(capture: Capture, place: NumberPlace) -> Any:
     number = place()
     tensor = capture.number_input(place, float64 if type(number) is float else int64)
     capture.standing[place.entry] = tensor
-    return made(kind_of_number(number), tensor, (tensor,), SMALL, place)
+    return traced_number(kind_of_number(number), tensor, (tensor,), SMALL, place)
 
 
 Put = tuple[NumberPlace, Callable[[], Any]]

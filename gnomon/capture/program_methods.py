@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gnomon.capture.inputs import whole
+from gnomon.capture.inputs import storage_tensor
 from gnomon.dtypes import DType
 from gnomon.errors import TraceError
 from gnomon.ir.node import Graph
@@ -125,7 +125,7 @@ def method_of(
     )
     count = len(made.results.nodes)
     writes = tuple(
-        (count + k, tensors.number(names.get(storage, f"constant_{k}"), whole(storage)))
+        (count + k, tensors.number(names.get(storage, f"constant_{k}"), storage_tensor(storage)))
         for k, storage in enumerate(made.own)
     )
     tensors.written.update(x for _, x in writes)

@@ -83,7 +83,7 @@ def write_program(
     if notes:
         sections.append((NOTES, 0, [notes]))
     conformance.assure()
-    return written(path, sections)
+    return write_sections(path, sections)
 
 
 class WordList:
@@ -260,7 +260,7 @@ def shared_slots(
     return calls, kept
 
 
-def written(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str:
+def write_sections(path: Path, sections: Sequence[tuple[int, int, list[bytes]]]) -> str:
     """Write a file atomically from its sections; its digest."""
     rows, end, parts = [], HEAD.size + ROW.size * len(sections), list[bytes]()
     for kind, target, content in sections:

@@ -152,7 +152,7 @@ def numbers_of_module(module: Any, old: tuple, new: tuple) -> Iterator[NumberPla
     for was, now in zip(old, new, strict=False):
         own = owners.get(now, own) if type(now) is int else own
         named = all(isinstance(x, tuple) and len(x) == 2 for x in (was, now))
-        if named and was[0] == now[0] and is_another(plain(was[1]), own.get(now[0])):
+        if named and was[0] == now[0] and is_another(as_value(was[1]), own.get(now[0])):
             yield NumberPlace(own, now[0], is_of_module=True)
 
 
@@ -185,7 +185,7 @@ def of_module(name: str, old: Any, new: Any) -> Iterator[str]:
     for was, now in pairs:
         if isinstance(was, tuple) and isinstance(now, tuple) and was[0] == now[0] != "hooks":
             replaced = any(isinstance(x[1], tuple) and isinstance(x[1][0], ref) for x in (was, now))
-            news = f"is {short_text(plain(now[1]))}, was {short_text(plain(was[1]))}"
+            news = f"is {short_text(as_value(now[1]))}, was {short_text(as_value(was[1]))}"
             yield f"module {name}: {now[0]} {'was replaced' if replaced else news}"
             return
     yield f"module {name}: its parts or hooks changed"
@@ -201,7 +201,7 @@ def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
             yield f"{what}: what it took for granted is {short_text(now)}, was {short_text(was)}"
 
 
-def plain(key: Any) -> Any:
+def as_value(key: Any) -> Any:
     """A value from its comparable form.
 
     >>> plain(typed(True)), plain(typed(0.5)), plain(typed("a"))

@@ -11,7 +11,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
-from gnomon.capture.inputs import Always, Read, pattern, tracked_nodes, values_of, whole
+from gnomon.capture.inputs import Always, Read, pattern, storage_tensor, tracked_nodes, values_of
 from gnomon.capture.results import Results, refuse_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
@@ -32,7 +32,7 @@ from gnomon.tensor.memory import all_free, is_free
 from gnomon.tensor.state import Storage, grads, leaf_like, note, state
 from gnomon.tensor.tensor import Tensor
 from gnomon.tensor.watchers import FREED
-from gnomon.tensor.writing import put, replace, settled
+from gnomon.tensor.writing import drop_history_of, put, replace
 
 if TYPE_CHECKING:
     from gnomon.capture.call_objects import Outcome
@@ -74,7 +74,7 @@ class CapturedProgram:
         """The places where every replay stores tensors."""
         self.grads = list(targets(capture, [*results, *placed]))
         """The tensors whose gradients are set: the place of one that it makes, or a reader."""
-        self.renewed = renewed(capture, self.grads, [*results, *placed])
+        self.renewed = renew_readers(capture, self.grads, [*results, *placed])
         """Tensors that get another gradient."""
         made, self.count = [g for *_, g in self.grads if g is not None], len(results)
         self.results = Results(capture, [*results, *placed, *made])
@@ -259,7 +259,7 @@ class CapturedProgram:
         looked_for = nans.looked_for()
         for k in () if looked_for else self.unread:
             # the own part of a sharded value will do, and no rank is asked for the whole
-            inputs[k] = whole(inputs[k]._storage)
+            inputs[k] = storage_tensor(inputs[k]._storage)
         given = values_of(inputs)
         tier = (self.tiers_elsewhere.tier(self.form, given) if others else None) or self.tiers.now
         over = () if looked_for else tier.over
@@ -312,7 +312,7 @@ class CapturedProgram:
             put(read(arguments), node, next(flags), since)
         for storage, ended in zip(self.escaped, self.ended, strict=True):
             node = next(rest)
-            storage.node = node if storage.tracked else settled(node)
+            storage.node = node if storage.tracked else drop_history_of(node)
             if storage.tracked and ended:
                 node.watch = FREED
             note(storage)
@@ -344,7 +344,7 @@ def is_detached(tensor: Tensor) -> bool:
     return tensor._view is not None and tensor._view.detached
 
 
-def renewed(
+def renew_readers(
     capture: Capture, grads: Sequence[tuple[int | None, Read, Any]], shown: Sequence[Tensor]
 ) -> list[Read]:
     """Readers of the tensors whose gradients a replay replaces, if old ones are not returned."""

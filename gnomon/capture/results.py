@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from gnomon.capture.inputs import Always, GivenInput, Read, whole
+from gnomon.capture.inputs import Always, GivenInput, Read, storage_tensor
 from gnomon.capture.tracing import Capture
 from gnomon.ir.node import Node, topological
 from gnomon.ir.provenance import user_site
@@ -25,7 +25,7 @@ from gnomon.tensor.strides import strided_view_of
 from gnomon.tensor.tensor import Tensor, View, alias, node_of, source, wrap
 from gnomon.tensor.views import Chain, full_chain
 from gnomon.tensor.watchers import FREED, GradientWatcher, is_watched
-from gnomon.tensor.writing import settled
+from gnomon.tensor.writing import drop_history_of
 
 __all__ = ["Results", "refuse_hooks"]
 
@@ -52,7 +52,7 @@ class Fresh(NamedTuple):
 
     def over(self, node: Node) -> Tensor:
         """The tensor of a replay, over its output node."""
-        made = wrap(node if self.tracked else settled(node), self.tracked and grads.get())
+        made = wrap(node if self.tracked else drop_history_of(node), self.tracked and grads.get())
         made._storage.released, made._requires = self.released, self.leaf
         made._storage.form = self.form
         if self.tracked and self.released and not self.leaf:
@@ -259,6 +259,6 @@ def part_of(tensor: Tensor, chain: Chain, cut: bool, leaf: bool) -> Tensor:
 
 def showing(storage: Storage, view: View, leaf: bool) -> Tensor:
     """A tensor that views a storage from outside."""
-    made = whole(storage)
+    made = storage_tensor(storage)
     made._view, made._requires = view, leaf
     return made

@@ -26,7 +26,7 @@ from gnomon.ir.specializations import FILLED, LatestEntries
 from gnomon.ir.substitution import of_symbols, substituted
 from gnomon.ir.sym_number import Unsized
 from gnomon.tensor.pytree import Constant
-from gnomon.tensor.state import known
+from gnomon.tensor.state import program_size
 from gnomon.tensor.traced_sizes import FloatOfSizes, TracedCount, TracedSize
 
 if TYPE_CHECKING:
@@ -185,15 +185,15 @@ def plain_sizes(value: Any, number: Callable[[Any], Any] = hint) -> Any:
     """A recipe of results with symbols replaced by numbers, by default their current values."""
 
     def constant(x: Constant) -> Constant:
-        return Constant(number(known(x.value))) if has_size(x.value) else x
+        return Constant(number(program_size(x.value))) if has_size(x.value) else x
 
-    traced = dict.fromkeys(TRACED, lambda x: number(known(x)))
+    traced = dict.fromkeys(TRACED, lambda x: number(program_size(x)))
     return substituted(value, {**of_symbols(number), **traced, Constant: constant})
 
 
 def known_sizes(value: Any) -> Any:
     """A recipe of results with symbolic sizes in the program's form."""
-    return plain_sizes(value, known)
+    return plain_sizes(value, program_size)
 
 
 def is_of_all(program: CapturedProgram) -> bool:

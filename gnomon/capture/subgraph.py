@@ -23,19 +23,19 @@ from gnomon.tensor.pytree import Constant, TreeLeaf, TreeSpec
 from gnomon.tensor.state import Recorder, Storage, grads, refusal, state, strict
 from gnomon.tensor.tensor import Tensor, from_array, node_of, wrap
 
-__all__ = ["Inner", "Trace", "advance_draws", "close", "drawn_outside", "spread", "trace"]
+__all__ = ["Inner", "Trace", "advance_draws", "close", "drawn_outside", "flatten_into", "trace"]
 
 
-def spread(value: Any, found: list[Tensor]) -> Any:
+def flatten_into(value: Any, found: list[Tensor]) -> Any:
     """The structure of a nested value, whose tensors are appended to `found`."""
     if isinstance(value, Tensor):
         found.append(value)
         return TreeLeaf(len(found) - 1)
     if isinstance(value, dict):
-        parts = tuple(spread(v, found) for v in value.values())
+        parts = tuple(flatten_into(v, found) for v in value.values())
         return TreeSpec(type(value), tuple(map(Constant, value)), parts)
     if isinstance(value, (list, tuple)):
-        return TreeSpec(type(value), (), tuple(spread(v, found) for v in value))
+        return TreeSpec(type(value), (), tuple(flatten_into(v, found) for v in value))
     return Constant(value)
 
 
@@ -146,7 +146,7 @@ def run(inner: Inner, function: Callable, given: list[Node], arguments: Callable
     """Run a function on placeholders for given nodes, inside of a trace."""
     stand_ins = [wrap(x, grads.get() and x.dtype.is_floating_point) for x in given]
     found: list[Tensor] = []
-    tree = spread(function(*arguments(stand_ins)), found)
+    tree = flatten_into(function(*arguments(stand_ins)), found)
     for tensor, node in zip(stand_ins, given, strict=True):
         if tensor._storage.node is not node:
             inner.refuse("an argument is written in place. Write to a clone(), and return that")

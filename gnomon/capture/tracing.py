@@ -22,7 +22,7 @@ from gnomon.capture.inputs import (
     Wholes,
     constant_input,
     number_of,
-    whole,
+    storage_tensor,
     without_grad,
 )
 from gnomon.capture.looks import Questioned
@@ -153,7 +153,7 @@ class Capture(Questioned, Ambient, Wholes, Recorder):
                 found = self.arena.input(shape, storage.node.dtype)
             note_input(found, storage.node)
             self.nodes[storage] = self.first[storage] = found
-            self.inputs[found] = self.reads.get(storage) or Always(whole(storage))
+            self.inputs[found] = self.reads.get(storage) or Always(storage_tensor(storage))
         return found
 
     def read_as(self, node: Node) -> list[Node]:

@@ -266,7 +266,7 @@ def put_rows(node: Node, machine: Machine) -> OpaqueCall:
     return OpaqueCall("put_rows", emit_put_rows, (spec,), buffers, 0, **more)
 
 
-def grouped(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
+def grouped_call(node: Node, machine: Machine, axis: str, blocks: bool = False) -> OpaqueCall:
     """The call of a product of groups of rows or of steps; blocks: runs are stored by blocks."""
     x, y = (operand(v) for v in node.inputs[:2])
     groups, runs = node.inputs[2].shape[-2:]
@@ -334,25 +334,25 @@ def block_product_int8(node: Node, machine: Machine) -> OpaqueCall:
 @kernel()
 def grouped_rows(node: Node, machine: Machine) -> OpaqueCall:
     """The call of a product of groups of rows."""
-    return grouped(node, machine, "rows")
+    return grouped_call(node, machine, "rows")
 
 
 @kernel()
 def grouped_steps(node: Node, machine: Machine) -> OpaqueCall:
     """The call of a product of groups of steps."""
-    return grouped(node, machine, "steps")
+    return grouped_call(node, machine, "steps")
 
 
 @kernel()
 def routed_rows(node: Node, machine: Machine) -> OpaqueCall:
     """The call of a grouped product whose rows come in blocks of routed tokens."""
-    return grouped(node, machine, "rows", blocks=True)
+    return grouped_call(node, machine, "rows", blocks=True)
 
 
 @kernel()
 def routed_steps(node: Node, machine: Machine) -> OpaqueCall:
     """The call of a grouped product whose contracted steps come in blocks of routed tokens."""
-    return grouped(node, machine, "steps", blocks=True)
+    return grouped_call(node, machine, "steps", blocks=True)
 
 
 def is_claimed(node: Node) -> bool:

@@ -22,7 +22,7 @@ from gnomon.ir.memo import memo
 from gnomon.ir.sizes import hint, is_symbolic
 
 __all__ = [
-    *("Choice", "candidates", "chosen", "class_of", "decide", "decided"),
+    *("Choice", "candidates", "class_of", "decide", "decided", "measured_tile"),
 ]
 
 TileShape = tuple[int, int]
@@ -54,10 +54,10 @@ _choices: dict[Hashable, Choice] = memo({})
 def class_of(spec: MatmulSpec, machine: Machine) -> Hashable:
     """The class of products that share a choice: equal layouts, and sizes within an eighth."""
     groups = (spec.batch, spec.rows, spec.columns, spec.steps)
-    return dissected(spec).outline, tuple(map(rounded, map(count, groups))), machine.name
+    return dissected(spec).outline, tuple(map(round_bits, map(count, groups))), machine.name
 
 
-def rounded(size: int) -> int:
+def round_bits(size: int) -> int:
     """A size rounded to its highest four bits.
 
     >>> [rounded(n) for n in (7, 64, 65, 72, 1000)]
@@ -84,7 +84,7 @@ FEW_SIZES = 2
 """The most symbolic sizes of a program whose products may read their left operand in place."""
 
 
-def chosen(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
+def measured_tile(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be fastest, if one was."""
     if is_tiled(machine):
         return replace(spec, tile=team_tile(spec))

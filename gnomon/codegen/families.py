@@ -121,7 +121,7 @@ class Families:
             if found is None and (varies or not family.is_closed):
                 read = reads(family, taken) | varies
             if read:
-                write = partial(written, emit, first, kernel)
+                write = partial(emit_open, emit, first, kernel)
                 # where its text needs one of them as a number, those that vary are read alone
                 if not open_code(family, taken, read, write) and 0 < len(varies) < len(read):
                     open_code(family, taken, varies, write)
@@ -133,7 +133,7 @@ ChooseNumbers = Callable[[ArtifactFamily[Opened], Dissected], set[int]]
 """The numbers of a kernel that a new code of its family reads."""
 
 
-def apart(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
+def differences(pattern: Pattern, numbers: Sequence[int]) -> list[int]:
     """The positions at which a kernel's numbers differ from a code's constants."""
     pairs = enumerate(zip(pattern, numbers, strict=True))
     return [k for k, (own, n) in pairs if own is not None and own != n]
@@ -143,8 +143,8 @@ def near(family: ArtifactFamily[Opened], taken: Dissected) -> set[int]:
     """The numbers to make runtime arguments to serve the most similar kernel too."""
     known = tuple(map(hint, taken.numbers))
     patterns = reversed([*family.samples])
-    nearest = min(patterns, key=lambda pattern: len(apart(pattern, known)), default=known)
-    return {k for k, own in enumerate(nearest) if own is None} | {*apart(nearest, known)}
+    nearest = min(patterns, key=lambda pattern: len(differences(pattern, known)), default=known)
+    return {k for k, own in enumerate(nearest) if own is None} | {*differences(nearest, known)}
 
 
 def open_code(
@@ -173,7 +173,7 @@ def varying(numbers: Sequence[int]) -> set[int]:
     return {k for k, n in enumerate(numbers) if is_symbolic(n)}
 
 
-def written(
+def emit_open(
     emit: Emit, first: int, kernel: tuple, pattern: Pattern, numbers: Sequence[int]
 ) -> Opened:
     """Emit the code for a pattern, with its open numbers as runtime arguments."""

@@ -134,13 +134,13 @@ class Lifted:
     # what is computed
 
     def __add__(self, other: object) -> Lifted:
-        return self if known(other, 0) else combined("+", self, other)
+        return self if equals(other, 0) else combined("+", self, other)
 
     def __radd__(self, other: object) -> Lifted:
-        return self if known(other, 0) else combined("+", other, self)
+        return self if equals(other, 0) else combined("+", other, self)
 
     def __sub__(self, other: object) -> Lifted:
-        return self if known(other, 0) else combined("-", self, other)
+        return self if equals(other, 0) else combined("-", self, other)
 
     def __rsub__(self, other: object) -> Lifted:
         return combined("-", other, self)
@@ -149,18 +149,18 @@ class Lifted:
         return combined("-", 0, self)
 
     def __mul__(self, other: object) -> Lifted | int:
-        return 0 if known(other, 0) else self if known(other, 1) else combined("*", self, other)
+        return 0 if equals(other, 0) else self if equals(other, 1) else combined("*", self, other)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, other: object) -> Lifted:
-        return self if known(other, 1) else combined("//", self, other)
+        return self if equals(other, 1) else combined("//", self, other)
 
     def __rfloordiv__(self, other: object) -> Lifted:
         return combined("//", other, self)
 
     def __mod__(self, other: object) -> Lifted | int:
-        return 0 if known(other, 1) else combined("%", self, other)
+        return 0 if equals(other, 1) else combined("%", self, other)
 
     def __rmod__(self, other: object) -> Lifted:
         return combined("%", other, self)
@@ -234,7 +234,7 @@ def is_number(x: object) -> bool:
     return isinstance(x, int | Lifted)
 
 
-def known(x: object, value: int) -> bool:
+def equals(x: object, value: int) -> bool:
     """Whether a number is a constant in the text, and equals `value`."""
     return isinstance(x, int) and x == value
 
@@ -277,7 +277,7 @@ def reading_of(x: object) -> Reading:
     return x.reading if isinstance(x, Lifted) else lambda numbers: x
 
 
-def joined(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting, str, Reading]:
+def expression(sign: str, function: Callable, a: object, b: object) -> tuple[Lifting, str, Reading]:
     """The key and the value of an expression: two numbers and the sign between them."""
     if not (is_number(a) and is_number(b)):
         raise Unliftable(f"lifted: {a!r} {sign} {b!r} is not of two integers.")
@@ -291,13 +291,13 @@ def combined(sign: str, a: object, b: object) -> Lifted:
     function, write = ARITHMETIC[sign]
     if sign in "//%" and isinstance(b, Lifted):
         decided("==", b, 0)
-    lifting, key, reading = joined(sign, function, a, b)
+    lifting, key, reading = expression(sign, function, a, b)
     return Lifted(lifting, key, reading, lambda: write(lifting, a, b))
 
 
 def decided(sign: str, a: object, b: object) -> bool:
     """Compare two numbers; the outcome is recorded as a guard."""
-    lifting, key, reading = joined(sign, DECISIONS[sign], a, b)
+    lifting, key, reading = expression(sign, DECISIONS[sign], a, b)
     outcome = reading(lifting.given)
     lifting.guards[key] = (reading, outcome)
     return bool(outcome)

@@ -187,11 +187,11 @@ def dissected(x: object) -> Dissected:
     """
     numbers: list[int] = []
     follows: dict[int, int] = {}
-    outline = without(x, numbers, follows)
+    outline = extract_numbers(x, numbers, follows)
     return Dissected(outline, tuple(numbers), follows)
 
 
-def without(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
+def extract_numbers(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
     """A description without its numbers, which are appended to the list."""
     if isinstance(x, WHOLE):
         return x
@@ -206,7 +206,7 @@ def without(x: object, numbers: list[int], follows: dict[int, int]) -> Hashable:
     begins: dict[str, int] = {}
     for name, part, leader in parts_of(x):
         begins[name] = len(numbers)
-        made.append(without(part, numbers, follows))
+        made.append(extract_numbers(part, numbers, follows))
         if leader is not None:
             follows |= dict.fromkeys(range(begins[name], len(numbers)), begins[leader])
     return tuple(made)

@@ -13,7 +13,7 @@ from gnomon.codegen.loops import Code
 from gnomon.ir.memo import digest, memo
 from gnomon.ir.node import Node
 
-__all__ = ["OpaqueCall", "written"]
+__all__ = ["OpaqueCall", "kernel_code"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class OpaqueCall:
     def given(self, sizes_vary: bool = False) -> NumberedCode:
         """The call's code, and its runtime arguments, which follow buffers and reports."""
         first = len(self.buffers) + (2 if self.checks else 0)
-        return written(self.name, self.emit, self.spec, first, sizes_vary)
+        return kernel_code(self.name, self.emit, self.spec, first, sizes_vary)
 
 
 _written: dict[tuple, NumberedCode] = memo({})
@@ -54,7 +54,7 @@ SHARED = frozenset(
 """Kernels that are as quick when they read their sizes: one code serves all from the start."""
 
 
-def written(
+def kernel_code(
     name: str, emit: Emit, spec: tuple[Any, ...], first: int, sizes_vary: bool = False
 ) -> NumberedCode:
     """The code of a hand-written kernel, and its runtime arguments from slot `first` on.

@@ -14,7 +14,7 @@ from gnomon.codegen.scalar import register
 from gnomon.ir.node import Node
 from gnomon.ops.canonical import CONTRACTED, leaves
 from gnomon.ops.windows import Phase, all_phases, beginnings
-from gnomon.schedule.nested import plain, row_major, stored
+from gnomon.schedule.nested import by_strides, row_major, stored
 
 
 def phase_specs(node: Node) -> tuple[MatmulSpec, ...]:
@@ -29,7 +29,7 @@ def phase_specs(node: Node) -> tuple[MatmulSpec, ...]:
 
 def strides_of(x: Node) -> tuple[int, tuple[int, ...]]:
     """An operand's first element and strides in its buffer."""
-    found = plain(x) if x.rank == 4 else stored(x)
+    found = by_strides(x) if x.rank == 4 else stored(x)
     return found.offset, tuple(axis[0][1] for axis in found.axes)
 
 

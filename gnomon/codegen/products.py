@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from weakref import WeakKeyDictionary
 
-from gnomon.codegen.choices import chosen
+from gnomon.codegen.choices import measured_tile
 from gnomon.codegen.epilogue import Ending
 from gnomon.codegen.kernels.blocking import panel_tile, plan
 from gnomon.codegen.kernels.convolution import emit_convolution, is_convolution
@@ -100,7 +100,7 @@ def contract(node: Node, machine: Machine, kept: Collection[Node] | None = ()) -
         if is_convolution(seen) and not is_tiled(machine):
             buffers = (node, one.node, other.node)
             return OpaqueCall("convolution", emit_convolution, (seen, machine), buffers, flops)
-    spec, right, before = in_panels(chosen(spec, machine), b.node, machine, kept)
+    spec, right, before = in_panels(measured_tile(spec, machine), b.node, machine, kept)
     buffers = (node, a.node, right)
     return OpaqueCall("matmul", emit_matmul, (spec, machine), buffers, flops, before=before)
 
@@ -193,7 +193,7 @@ def contract_with(
     early, late = start.buffers[1:] if start else (), end.buffers if end else ()
     made = late[: end.kernel.outputs] if end else ()
     outputs = (*made, node) if node in stored else made
-    spec, right, packing = in_panels(chosen(spec, machine), b.node, machine, kept)
+    spec, right, packing = in_panels(measured_tile(spec, machine), b.node, machine, kept)
     factors = (right,) if start else (a.node, right)
     first = len(outputs) + len(factors)
     known = {node, *made, *factors}

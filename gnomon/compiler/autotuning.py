@@ -21,7 +21,7 @@ from gnomon.codegen.choices import Choice, candidates, class_of, decide, decided
 from gnomon.codegen.kernels.matmul import emit_matmul
 from gnomon.codegen.kernels.product import Axis, MatmulSpec, OperandSlots, count
 from gnomon.codegen.machine import Machine
-from gnomon.codegen.opaque import written
+from gnomon.codegen.opaque import kernel_code
 from gnomon.codegen.products import oriented
 from gnomon.compiler import target
 from gnomon.ir.node import Graph, Node
@@ -29,7 +29,7 @@ from gnomon.ir.show import log
 from gnomon.program.context import CompileContext, Moments
 from gnomon.program.kernel import PACK, Kernel
 from gnomon.program.listing import where
-from gnomon.program.units import aligned, counted
+from gnomon.program.units import align_columns, counted
 from gnomon.runtime.backend import HOST
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.cache import cache_of, digest, own_sources
@@ -199,7 +199,7 @@ def interleaved(
 
 def runner(spec: MatmulSpec, machine: Machine) -> Callable[[Sequence[DeviceBuffer]], None]:
     """Compile a single product, as a function that runs it on buffers C, A and B."""
-    given = written("matmul", emit_matmul, (spec, machine), 3)
+    given = kernel_code("matmul", emit_matmul, (spec, machine), 3)
     codes = (given.code, *given.code.parts)
     handles = HOST.kernels.load({code.symbol: code.text for code in codes})
     slots = (OutputSlot(0), InputSlot(0), InputSlot(1), *map(ConstantSlot, given.numbers))
@@ -279,7 +279,7 @@ def explain(kernels: Iterable[Kernel]) -> str:
         kept = "right factor kept in panels" if panels & {*kernel.buffers} else ""
         found.setdefault((*row_of_product(spec, processor), kept), (where(kernel),))
     rows = [(*one, *line) for one, line in found.items()]
-    return "\n".join([counted(len(rows), "kind") + " of products", *aligned(rows)])
+    return "\n".join([counted(len(rows), "kind") + " of products", *align_columns(rows)])
 
 
 def row_of_product(spec: MatmulSpec, machine: Machine) -> tuple[str, ...]:

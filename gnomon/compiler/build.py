@@ -96,14 +96,14 @@ def made_anew(graph: Graph, context: CompileContext) -> Executable:
     return compile_graph(graph, context, taken if context.may_vary and not fixed else None)
 
 
-def known(taken: Dissection, lines: Lines) -> Executable | None:
+def existing_executable(taken: Dissection, lines: Lines) -> Executable | None:
     """The executable of a graph that was not built yet, if a dynamic-shape program serves it.
 
     lines: the source lines of the graph's nodes.
     """
     context = target.context()
     may = taken.outline in _outlines and context.may_vary
-    return sized.known(taken, lines, context) if may else None
+    return sized.existing_program(taken, lines, context) if may else None
 
 
 def is_built(graph: Graph, context: CompileContext) -> bool:

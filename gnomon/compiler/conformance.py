@@ -29,7 +29,7 @@ GUARD = 64
 UNTOUCHED = 0xEE
 
 
-def written(several: Sequence[Idiom], name: str) -> str:
+def emit_idioms(several: Sequence[Idiom], name: str) -> str:
     """Emit many idioms as one text, whose symbol is a table of their addresses."""
     module = LLVMModule()
     for k, idiom in enumerate(several):
@@ -42,7 +42,7 @@ def written(several: Sequence[Idiom], name: str) -> str:
     return module.text()
 
 
-def watched(nbytes: int) -> np.ndarray:
+def guarded_memory(nbytes: int) -> np.ndarray:
     """Memory for a result, filled with a pattern, with guard bytes on both sides."""
     return np.full(nbytes + 2 * GUARD, UNTOUCHED, np.uint8)
 
@@ -53,7 +53,7 @@ def run(idiom: Idiom, address: int, seed: int) -> str:
     for on in idiom.masks:
         a = samples(idiom.given, idiom.lanes, seed)
         active = np.isin(np.arange(idiom.lanes), list(on))
-        found = watched(idiom.lanes * idiom.made.itemsize)
+        found = guarded_memory(idiom.lanes * idiom.made.itemsize)
         expected = found.copy()
         inside = expected[GUARD:-GUARD].view(idiom.made)
         kept = np.ones_like(active) if idiom.whole else active
@@ -89,7 +89,7 @@ def failures(several: Sequence[Idiom], target: device.Target | None = None) -> I
     for start in range(0, len(several), TOGETHER):
         part = several[start : start + TOGETHER]
         name = f"idioms{start}"
-        text = written(part, name)
+        text = emit_idioms(part, name)
         asked = (text, made.triple, made.cpu, made.features, LEVEL, 0)
         code = workers.content(workers.compile_here(asked))
         held = HOST.kernels.link({name: code})

@@ -11,10 +11,12 @@ from gnomon.ir.verify import verify
 from gnomon.runtime import events
 from gnomon.settings import current
 
-__all__ = ["passed", "shown"]
+__all__ = ["passed", "run_pass"]
 
 
-def shown(name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool = False) -> Graph:
+def run_pass(
+    name: str, graph: Graph, step: Callable[[Graph], Graph], divides: bool = False
+) -> Graph:
     """Run a pass on a graph, log it, and verify the result if the settings ask for it.
 
     divides: whether the result is one rank's program, whose inputs and outputs are parts.

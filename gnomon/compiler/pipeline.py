@@ -29,7 +29,7 @@ from time import perf_counter
 
 from gnomon.codegen.calls import is_claimed
 from gnomon.codegen.products import carries_epilogue, opens
-from gnomon.compiler.pass_log import passed, shown
+from gnomon.compiler.pass_log import passed, run_pass
 from gnomon.ir.node import Graph, Node
 from gnomon.ir.provenance import inherit
 from gnomon.ir.show import log
@@ -47,9 +47,9 @@ from gnomon.passes.residuals import residuals
 from gnomon.passes.simplify import simplify
 from gnomon.passes.trim import trim
 from gnomon.program.batching import in_order
-from gnomon.program.blocks import ProgramBlock, separated
+from gnomon.program.blocks import ProgramBlock, separate_outputs
 from gnomon.program.building import KernelBuilder
-from gnomon.program.chunks import apart
+from gnomon.program.chunks import with_chunks
 from gnomon.program.collectives import started_and_awaited
 from gnomon.program.context import CompileContext
 from gnomon.program.interpreted import node_by_node
@@ -80,20 +80,20 @@ def kernels_of(
     if context.backend.interprets:
         return node_by_node(graph)
     claimed = is_claimed if allows("claim") else lambda node: False
-    flat = shown("recompute", graph, recompute) if is_marked(graph) else graph
-    flat = opened(flat, claimed)
+    flat = run_pass("recompute", graph, recompute) if is_marked(graph) else graph
+    flat = inline_unclaimed(flat, claimed)
     if mesh_axes(flat):
         # of a part a kernel may think otherwise than of the whole
         over_ranks = partial(divide, ranks_differ=context.ranks_differ)
-        flat = inline(shown("divide", flat, over_ranks, divides=True), claimed)
-    flat = shown("lower", flat, lower_collectives)
+        flat = inline(run_pass("divide", flat, over_ranks, divides=True), claimed)
+    flat = run_pass("lower", flat, lower_collectives)
     for name, step in (("hoist", hoist), ("residuals", residuals), ("trim", trim)):
-        flat = shown(name, flat, step) if allows(name) else flat
+        flat = run_pass(name, flat, step) if allows(name) else flat
     with inherit(()):  # kernels have no lines of their own: their nodes' lines are the program's
         return opened_block(flat, context, ask, judge)
 
 
-def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
+def inline_unclaimed(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
     """Inline regions that no kernel claims; products then read quantized blocks, not decodings."""
     decodings: list[Node] = []
 
@@ -103,10 +103,10 @@ def opened(graph: Graph, claimed: Callable[[Node], bool]) -> Graph:
         decodings.append(node)
         return True
 
-    flat = shown("inline", graph, lambda g: inline(g, stays))
+    flat = run_pass("inline", graph, lambda g: inline(g, stays))
     if not decodings:
         return flat
-    return inline(shown("blocks", flat, read_blocks), claimed)
+    return inline(run_pass("blocks", flat, read_blocks), claimed)
 
 
 def opened_block(
@@ -114,10 +114,10 @@ def opened_block(
 ) -> ProgramBlock:
     """Run the passes after inlining, and partition the graph into a block of kernels."""
     settings = context.settings
-    flat = shown("legalize", shown("empty", graph, empty), legalize)
-    flat = shown("loosen", flat, loosen) if settings.numerics == "fast" else flat
-    flat = shown("simplify", flat, simplify) if settings.allows("simplify") else flat
-    flat = separated(flat) if inside else flat
+    flat = run_pass("legalize", run_pass("empty", graph, empty), legalize)
+    flat = run_pass("loosen", flat, loosen) if settings.numerics == "fast" else flat
+    flat = run_pass("simplify", flat, simplify) if settings.allows("simplify") else flat
+    flat = separate_outputs(flat) if inside else flat
     start = perf_counter()
     divide = partial(partition_of, flat, settings.allows, carries_epilogue, judge, opens)
     placed = divide()
@@ -147,7 +147,7 @@ def block_of(
     passed(f"generate: {len(parts)} kernels", start)
     panels = tuple(part.buffers[0] for part in parts if part.name == PACK)
     outside = {*graph.inputs, *graph.outputs, *panels}
-    ordered = apart(in_order(parts, outside, context.allows))
+    ordered = with_chunks(in_order(parts, outside, context.allows))
     timed, bounds = started_and_awaited(ordered)
     for each in bounds:
         log(1, lambda each=each: str(each))

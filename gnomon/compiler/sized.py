@@ -75,7 +75,7 @@ def family_key(taken: Dissection, context: CompileContext) -> tuple:
     return taken.outline, taken.structure, tuple(fixed), context.key
 
 
-def known(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
+def existing_program(taken: Dissection, lines: Lines, context: CompileContext) -> Executable | None:
     """The executable of a graph by an existing program for several sizes; None if none fits.
 
     lines: the source lines of the graph's nodes; those of nested graphs are the program's own.

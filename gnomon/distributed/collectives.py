@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from gnomon.distributed.complex_parts import by_parts
-from gnomon.distributed.groups import Group, found
+from gnomon.distributed.groups import Group, resolve
 from gnomon.errors import ShapeError
 from gnomon.ir.node import Node
 from gnomon.ops.group_folds import ReduceOp, Reduction
@@ -74,7 +74,7 @@ def first_or(group: ProcessGroup, rank: int | None, place: int | None, name: str
     return root_of(group, 0 if rank is None and place is None else rank, place, name)
 
 
-def whole(tensors: Sequence[Tensor]) -> list[Part]:
+def messages(tensors: Sequence[Tensor]) -> list[Part]:
     """The message parts of tensors, each whole, one for each rank in order."""
     return [Part(k, x, 0, x.numel()) for k, x in enumerate(tensors)]
 
@@ -95,7 +95,7 @@ def ignored(made: Node) -> None:
 
 def barrier(group: Group = None, async_op: bool = False, device_ids: object = None) -> Began:
     """Return when all ranks have called it."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         return handed(gathered(known, "barrier", zeros(1), ignored), async_op)
     return handed(Done(), async_op)
@@ -106,7 +106,7 @@ def all_reduce(
     tensor: Tensor, op: Reduction = ReduceOp.SUM, group: Group = None, async_op: bool = False
 ) -> Began:
     """Write the fold of every rank's tensor into it."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         return handed(fold(known, tensor, op, partial(put, tensor)), async_op, [tensor])
     return handed(Done(), async_op)
@@ -122,7 +122,7 @@ def reduce(
     group_dst: int | None = None,
 ) -> Began:
     """Write the fold of every rank's tensor into that of one rank."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         root = root_of(known, dst, group_dst, "reduce")
         return handed(reduce_to(known, tensor, op, root, partial(put, tensor)), async_op)
@@ -138,7 +138,7 @@ def broadcast(
     group_src: int | None = None,
 ) -> Began:
     """Write one rank's tensor into every rank's."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return handed(Done(), async_op)
     root, own = root_of(known, src, group_src, "broadcast"), known.rank()
@@ -154,7 +154,7 @@ def all_gather_single(
     output_tensor: Tensor, input_tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Began:
     """Write every rank's tensor into one, in rank order, side by side or along a new first axis."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         fits("all_gather_single", output_tensor, input_tensor, known.size())
         then = partial(put, output_tensor)
@@ -167,7 +167,7 @@ def all_gather(
     tensor_list: Sequence[Tensor], tensor: Tensor, group: Group = None, async_op: bool = False
 ) -> Began:
     """Write every rank's tensor into a list of them, in rank order."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         counted("all_gather", tensor_list, known)
         for target in tensor_list:
@@ -195,7 +195,7 @@ def at_root(name: str, tensors: Sequence[Tensor], root: int, group: ProcessGroup
     if group.rank() != root:
         return []
     counted(name, tensors, group)
-    return whole(tensors)
+    return messages(tensors)
 
 
 @by_parts
@@ -207,7 +207,7 @@ def reduce_scatter_single(
     async_op: bool = False,
 ) -> Began:
     """Write this rank's part of the fold of every rank's input."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         fits("reduce_scatter_single", output, input, over=known.size())
         return handed(scatter_fold(known, input, op, partial(put, output)), async_op, [output])
@@ -223,7 +223,7 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Began:
     """Write the fold of what every rank's list has for this rank."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         counted("reduce_scatter", input_list, known)
         for each in input_list:
@@ -243,7 +243,7 @@ def all_to_all_single(
     async_op: bool = False,
 ) -> Began:
     """Send each rank its rows of the input; rows that come are written in rank order."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return handed(Done(), async_op)
     sends = stretches(known, input, input_split_sizes, "input")
@@ -280,12 +280,12 @@ def all_to_all(
     async_op: bool = False,
 ) -> Began:
     """Send each rank its tensor of one list; write what comes into another's, in rank order."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return handed(Done(), async_op)
     for tensors in (output_tensor_list, input_tensor_list):
         counted("all_to_all", tensors, known)
-    return handed(move(known, whole(input_tensor_list), whole(output_tensor_list)), async_op)
+    return handed(move(known, messages(input_tensor_list), messages(output_tensor_list)), async_op)
 
 
 @by_parts
@@ -298,7 +298,7 @@ def gather(
     group_dst: int | None = None,
 ) -> Began:
     """Write every rank's tensor into one rank's list of them."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return handed(Done(), async_op)
     root = first_or(known, dst, group_dst, "gather")
@@ -316,7 +316,7 @@ def scatter(
     group_src: int | None = None,
 ) -> Began:
     """Write each rank's tensor of one rank's list of them into its own."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return handed(Done(), async_op)
     root = first_or(known, src, group_src, "scatter")

@@ -52,7 +52,7 @@ class DeviceMesh:
         self.device_type = Device(device_type).type
         self.ranks = np.asarray(mesh.numpy() if isinstance(mesh, Tensor) else mesh, np.int64)
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
-        self.names = joined(self) if _names is None else tuple(_names)
+        self.names = join_groups(self) if _names is None else tuple(_names)
         """The names of its axes in groups and layouts."""
         self._whole, self._flat = self, dict[str, DeviceMesh]()
 
@@ -249,7 +249,7 @@ def identity(mesh: DeviceMesh) -> tuple[Any, ...]:
     return mesh.device_type, mesh.shape, mesh.ranks.tobytes(), mesh.mesh_dim_names
 
 
-def joined(mesh: DeviceMesh) -> tuple[str, ...]:
+def join_groups(mesh: DeviceMesh) -> tuple[str, ...]:
     """The names of a mesh's axes; its groups are made unless an equal mesh made them."""
     check(mesh.ranks, mesh.mesh_dim_names)
     member = membership()

@@ -34,8 +34,8 @@ from gnomon.distributed.sharded_states import (
     StateDictConfig,
     StateDictSettings,
     StateDictType,
+    convert_values,
     settings_of,
-    shown,
 )
 from gnomon.distributed.wrapping import Policy, WrapperModule, WrapPolicy, apply_policy
 from gnomon.errors import ArgumentError
@@ -352,4 +352,4 @@ def collected(
     module: FullyShardedDataParallel, state: dict[str, Any], prefix: str, notes: object
 ) -> None:
     """Convert the values of a state dict as the module's settings say."""
-    shown(state, module._settings, prefix)
+    convert_values(state, module._settings, prefix)

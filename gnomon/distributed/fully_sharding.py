@@ -16,7 +16,7 @@ from gnomon.distributed.device_mesh import DeviceMesh, init_device_mesh
 from gnomon.distributed.fsdp_module import FSDPModule, outermost, sharded_class
 from gnomon.distributed.groups import get_world_size, init_process_group, is_initialized
 from gnomon.distributed.mixed_precision import MixedPrecisionPolicy, refuse_other_dtypes
-from gnomon.distributed.plans import ParameterLayout, divisible, lay_out, placed, row_beside
+from gnomon.distributed.plans import ParameterLayout, divisible, lay_out, placement_of, row_beside
 from gnomon.errors import ArgumentError
 from gnomon.nn.module import Module
 from gnomon.ops.layouts import OwnRows, Unit, divided, splits
@@ -124,7 +124,7 @@ def row_over(
         wanted = placement_on(asked, p.ndim)
         free = [wanted.axis] if isinstance(wanted, Split) else []
     axis = divisible(sizes, free, mesh.shape[-1])
-    over = layout_by(mesh, [*[REPLICATED] * (mesh.ndim - 1), placed(axis)], p.ndim)
+    over = layout_by(mesh, [*[REPLICATED] * (mesh.ndim - 1), placement_of(axis)], p.ndim)
     return row_beside(name, p, over, tuple(each for each, _, _ in have), unit)
 
 
@@ -138,7 +138,7 @@ def entering(mesh: DeviceMesh) -> Callable:
         own: list[Tensor] = []
 
         def spread_rows(x: Tensor) -> Tensor:
-            y = rows_of(x, mesh)
+            y = rows_of_ranks(x, mesh)
             own.extend([x] if y is not x else [])
             return y
 
@@ -162,7 +162,7 @@ def leaving(mesh: DeviceMesh) -> Callable:
     return leave
 
 
-def rows_of(x: Tensor, mesh: DeviceMesh) -> Tensor:
+def rows_of_ranks(x: Tensor, mesh: DeviceMesh) -> Tensor:
     """The rows of all ranks, from each rank's own."""
     if not x.ndim or is_sharded_along(x, mesh):
         return x

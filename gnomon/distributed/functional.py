@@ -11,7 +11,7 @@ from operator import index
 
 from gnomon.distributed.collectives import stretches
 from gnomon.distributed.complex_parts import by_parts
-from gnomon.distributed.groups import Group, found
+from gnomon.distributed.groups import Group, resolve
 from gnomon.errors import ArgumentError, GradientError
 from gnomon.ir.node import Node
 from gnomon.ops import collectives as nodes
@@ -19,7 +19,7 @@ from gnomon.ops.collectives import After
 from gnomon.ops.group_folds import ReduceOp, Reduction
 from gnomon.ops.transfers import send_ranks
 from gnomon.runtime.comm.groups import ProcessGroup
-from gnomon.tensor.collectives import folded, move
+from gnomon.tensor.collectives import fold_across, move
 from gnomon.tensor.creation import empty
 from gnomon.tensor.meetings import Do, met, passing, summed
 from gnomon.tensor.state import grads, is_capturing
@@ -49,7 +49,7 @@ __all__ = [
 
 def member(name: str, group: Group) -> ProcessGroup:
     """A group, refused if this rank is not in it."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         raise ArgumentError(f"{name}: this rank is not in the group. Call it on its ranks only.")
     return known
@@ -83,7 +83,7 @@ def all_reduce(self: Tensor, reduceOp: Reduction | str = "sum", group: Group = N
     known, op = member("all_reduce", group), reduction(reduceOp)
     if not self.requires_grad or op.monoid not in ("add", "average"):
         linear("all_reduce", op, self, known.size())
-        return wrap(folded(known, self, op))
+        return wrap(fold_across(known, self, op))
     x, share = linear("all_reduce", op, self, known.size())
     made = summed(known, x)
     return made if share == 1.0 else made / share

@@ -24,7 +24,6 @@ from gnomon.runtime.comm.threads import World
 __all__ = [
     "GroupMember",
     "destroy_process_group",
-    "found",
     "get_backend",
     "get_global_rank",
     "get_group_rank",
@@ -36,6 +35,7 @@ __all__ = [
     "is_available",
     "is_initialized",
     "new_group",
+    "resolve",
     "split_group",
 ]
 
@@ -128,7 +128,7 @@ def backend_of(
     return World(1, patience).backend(0)
 
 
-def found(group: Group = None) -> ProcessGroup | None:
+def resolve(group: Group = None) -> ProcessGroup | None:
     """A group, by default of all ranks; None if this rank is not in it."""
     if group is None:
         return membership().world()
@@ -153,19 +153,19 @@ def is_initialized() -> bool:
 
 def get_rank(group: Group = None) -> int:
     """The index of this rank in a group, -1 outside of it."""
-    known = found(group)
+    known = resolve(group)
     return -1 if known is None else known.rank()
 
 
 def get_world_size(group: Group = None) -> int:
     """The number of ranks in a group, -1 outside of it."""
-    known = found(group)
+    known = resolve(group)
     return -1 if known is None else known.size()
 
 
 def get_backend(group: Group = None) -> str:
     """The name of a group's backend."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         raise ArgumentError("get_backend: this rank is not in the group.")
     return known.backend.name
@@ -173,7 +173,7 @@ def get_backend(group: Group = None) -> str:
 
 def get_process_group_ranks(group: Group) -> list[int]:
     """The global ranks of a group."""
-    known = found(group)
+    known = resolve(group)
     return [] if known is None else list(known.ranks)
 
 
@@ -198,7 +198,7 @@ def split_group(
     parent_pg: ProcessGroup | None = None, split_ranks: Sequence[Sequence[int]] = (), **ignored: Any
 ) -> ProcessGroup | None:
     """The group of this rank among the parts of another group; None if it is in none."""
-    parent = found(parent_pg)
+    parent = resolve(parent_pg)
     if parent is None:
         return None
     made = [membership().make([parent.ranks[k] for k in ranks]) for ranks in split_ranks]
@@ -207,6 +207,6 @@ def split_group(
 
 def destroy_process_group(group: Group = None) -> None:
     """Leave a group; leaving the group of all ranks leaves all."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         membership().remove(known)

@@ -34,7 +34,7 @@ __all__ = [
 __path__: list[str] = []  # PyTorch has a module below this one: gnomon/lazy.py
 
 
-def exchanged(x: Tensor, goes: Sequence[int], comes: Sequence[int], group: Group) -> Tensor:
+def exchange(x: Tensor, goes: Sequence[int], comes: Sequence[int], group: Group) -> Tensor:
     """The rows of every rank's x for this rank."""
     return F.all_to_all_single(x, list(comes), list(goes), group)
 
@@ -49,7 +49,7 @@ def beside(shown: Tensor, made: Tensor) -> Tensor:
     return shown + made.reshape(-1)[:0].sum() if made.requires_grad else shown
 
 
-def written(target: Tensor, made: Tensor) -> Tensor:
+def write_result(target: Tensor, made: Tensor) -> Tensor:
     """A result, written to a given tensor."""
     if tuple(target.shape) != tuple(made.shape):
         raise ShapeError(
@@ -66,7 +66,7 @@ def broadcast(tensor: Tensor, src: int, group: Group = None) -> Tensor:
     root, ranks, own = known.place_of(src), known.size(), known.rank()
     x = tensor.unsqueeze(0)
     rows = FUNCTIONS["cat"]([x] * ranks) if own == root else x[:0]
-    return exchanged(rows, [int(own == root)] * ranks, only(root, 1, ranks), group)[0]
+    return exchange(rows, [int(own == root)] * ranks, only(root, 1, ranks), group)[0]
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Group = None) -> tuple[Tensor, ...]:
@@ -74,7 +74,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Group = None) -> tuple[Tensor, .
     known = F.member("gather", group)
     root, ranks, own = known.place_of(dst), known.size(), known.rank()
     x = tensor.unsqueeze(0)
-    made = exchanged(x, only(root, 1, ranks), [int(own == root)] * ranks, group)
+    made = exchange(x, only(root, 1, ranks), [int(own == root)] * ranks, group)
     if own == root:
         return tuple(made.unbind(0))
     return tuple(beside(tensor.detach() * 0, made) for _ in range(ranks))
@@ -88,7 +88,7 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group = None) -> Ten
     if own == root and len(rows) != ranks:
         raise ShapeError(f"scatter: expected a tensor for each of {ranks} ranks: got {len(rows)}.")
     leads = int(own == root)
-    return exchanged(rows[: ranks * leads], [leads] * ranks, only(root, 1, ranks), group)[0]
+    return exchange(rows[: ranks * leads], [leads] * ranks, only(root, 1, ranks), group)[0]
 
 
 def reduce(tensor: Tensor, dst: int, op: Reduction = ReduceOp.SUM, group: Group = None) -> Tensor:
@@ -105,7 +105,7 @@ def reduce_scatter(
     group: Group = None,
 ) -> Tensor:
     """The fold of what every rank's list has for this rank."""
-    return written(
+    return write_result(
         output, F.reduce_scatter_single(FUNCTIONS["stack"](list(input_list)), op, 0, group)[0]
     )
 
@@ -122,15 +122,13 @@ def all_to_all(
     goes = [x.numel() for x in input_tensor_list]
     shapes = [tuple(x.shape) for x in output_tensor_list]
     comes = [prod(shape) for shape in shapes]
-    row = exchanged(
-        FUNCTIONS["cat"]([x.reshape(-1) for x in input_tensor_list]), goes, comes, group
-    )
+    row = exchange(FUNCTIONS["cat"]([x.reshape(-1) for x in input_tensor_list]), goes, comes, group)
     ends = accumulate(comes)
     made = [
         row[end - size : end].reshape(shape)
         for end, size, shape in zip(ends, comes, shapes, strict=True)
     ]
-    return tuple(written(*pair) for pair in zip(output_tensor_list, made, strict=True))
+    return tuple(write_result(*pair) for pair in zip(output_tensor_list, made, strict=True))
 
 
 def all_to_all_single(
@@ -144,7 +142,7 @@ def all_to_all_single(
     ranks = F.member("all_to_all_single", group).size()
     comes = output_split_sizes or [output.shape[0] // ranks] * ranks
     goes = input_split_sizes or [input.shape[0] // ranks] * ranks
-    return written(output, exchanged(input, goes, comes, group))
+    return write_result(output, exchange(input, goes, comes, group))
 
 
 def all_reduce(tensor: Tensor, op: Reduction = ReduceOp.SUM, group: Group = None) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gnomon.distributed.collectives import first_or
-from gnomon.distributed.groups import Group, found
+from gnomon.distributed.groups import Group, resolve
 from gnomon.distributed.point_to_point import recv, send
 from gnomon.dtypes import int64, uint8
 from gnomon.errors import ShapeError, TraceError
@@ -50,7 +50,7 @@ def send_object_list(
 ) -> None:
     """Send objects to a rank, which asks for as many."""
     refuse_capture()
-    if found(group) is None:
+    if resolve(group) is None:
         return
     pickled = [pickle.dumps(each) for each in object_list]
     send(tensor(list(map(len, pickled)), dtype=int64), dst, group, group_dst=group_dst)
@@ -70,7 +70,7 @@ def recv_object_list(
     Objects are unpickled: use it only between trusted ranks.
     """
     refuse_capture()
-    if found(group) is None:
+    if resolve(group) is None:
         return -1
     sizes = zeros(len(object_list), dtype=int64)
     recv(sizes, src, group, group_src=group_src)
@@ -86,7 +86,7 @@ def recv_object_list(
 
 def all_gather_object(object_list: list, obj: Any, group: Group = None) -> None:
     """Put every rank's object into a list, in rank order."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         filled("all_gather_object", object_list, known)[:] = gather_objects(known, obj)
 
@@ -108,7 +108,7 @@ def broadcast_object_list(
     group_src: int | None = None,
 ) -> None:
     """Put one rank's objects into every rank's list."""
-    known = found(group)
+    known = resolve(group)
     if known is not None:
         root = first_or(known, src, group_src, "objects")
         object_list[:] = gather_objects(known, object_list if known.rank() == root else None)[root]
@@ -122,7 +122,7 @@ def gather_object(
     group_dst: int | None = None,
 ) -> None:
     """Put every rank's object into one rank's list."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return
     root = first_or(known, dst, group_dst, "objects")
@@ -139,7 +139,7 @@ def scatter_object_list(
     group_src: int | None = None,
 ) -> None:
     """Put each rank's object of one rank's list into the first place of its own."""
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return
     root = first_or(known, src, group_src, "objects")

@@ -13,7 +13,7 @@ from typing import Any
 
 from gnomon.distributed.pipeline_stages import PipelineStage, StepOfStage
 from gnomon.errors import ArgumentError
-from gnomon.tensor.autograd.engine import enable_grad, no_grad
+from gnomon.tensor.autograd.engine import enable_grad, is_grad_enabled, no_grad
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import tensors_in, with_leaves
 from gnomon.tensor.tensor import Tensor
@@ -101,23 +101,33 @@ class PipelineSchedule:
         args: the batch, on the first stage alone; target: on the last one. losses: a list that gets
         the losses of microbatches. Gradients are those of their mean, or sum without `scale_grads`.
         """
-        parts, targets, outputs = self.begun(args, kwargs), self.cut(target), list[Any]()
         with enable_grad():
-            for is_forward, place, number in self.passes():
-                part = parts[place]
-                if is_forward:
-                    made = part.forward(number)
-                    if self.has_loss(part):
-                        loss = self.loss_fn(made, targets[number], **(loss_kwargs or {}))
-                        part.losses[number] = loss
-                    if part.stage.is_last and return_outputs:
-                        outputs.append(with_leaves(made, lambda x: x.detach()))
-                elif self.loss_fn is not None:
-                    part.backward(number)
-                if self.loss_fn is None:
-                    part.waiting.clear()
-        self.ended(parts, losses)
+            made = self._run((args, kwargs), target, losses, return_outputs, loss_kwargs or {})
         self.scale()
+        return made
+
+    def _run(
+        self, batch: tuple, target: Any, losses: list | None, returns: bool, named: dict[str, Any]
+    ) -> Any:
+        """Run the passes of a batch; backward ones where gradients are recorded.
+
+        batch: the arguments, by place and by name; named: those of the loss function.
+        """
+        parts, targets, outputs = self.begun(*batch), self.cut(target), list[Any]()
+        trains = is_grad_enabled() and self.loss_fn is not None
+        for is_forward, place, number in self.passes():
+            part = parts[place]
+            if is_forward:
+                made = part.forward(number)
+                if self.has_loss(part) and (trains or losses is not None):
+                    part.losses[number] = self.loss_fn(made, targets[number], **named)
+                if part.stage.is_last and returns:
+                    outputs.append(with_leaves(made, lambda x: x.detach()))
+            elif trains:
+                part.backward(number)
+            if not trains:
+                part.waiting.clear()
+        self.ended(parts, losses)
         return merged(outputs) if outputs else None
 
     def has_loss(self, part: StepOfStage) -> bool:
@@ -143,19 +153,8 @@ class PipelineSchedule:
         self, *args: Any, target: Any = None, losses: list | None = None, **kwargs: Any
     ) -> Any:
         """Run a batch forward alone; the last stage's results, None on other ranks."""
-        parts, targets, outputs = self.begun(args, kwargs), self.cut(target), list[Any]()
         with no_grad():
-            for is_forward, place, number in self.passes():
-                part = parts[place]
-                if is_forward:
-                    made = part.forward(number)
-                    part.waiting.clear()
-                    if part.stage.is_last:
-                        outputs.append(made)
-                    if self.has_loss(part) and losses is not None:
-                        part.losses[number] = self.loss_fn(made, targets[number])
-        self.ended(parts, losses)
-        return merged(outputs) if outputs else None
+            return self._run((args, kwargs), target, losses, True, {})
 
     def begun(self, args: tuple, kwargs: dict[str, Any]) -> list[StepOfStage]:
         """The states of this rank's stages for a step over a batch."""

@@ -85,7 +85,7 @@ class ShardingPlan:
             if mesh_axis in self.fully and found[mesh_axis] is None:
                 free = [k for k in range(len(shape)) if k not in found.values()]
                 found[mesh_axis] = divisible(sizes, free, ranks)
-        return tuple((name, ranks, placed(found[name])) for name, ranks in mesh.divided)
+        return tuple((name, ranks, placement_of(found[name])) for name, ranks in mesh.divided)
 
     def keeps(self, mesh: DeviceMesh, names: Sequence[str]) -> tuple[str, ...]:
         """The mesh axes along which a parameter stays sharded in use: all that do not gather it.
@@ -155,7 +155,7 @@ def divisible(sizes: list[int], candidates: Sequence[int], ranks: int) -> int | 
     return None
 
 
-def placed(axis: int | None) -> Placement:
+def placement_of(axis: int | None) -> Placement:
     """The placement that shards an axis, or Replicate for None."""
     return REPLICATED if axis is None else Split(axis)
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from gnomon.distributed.collectives import root_of
 from gnomon.distributed.complex_parts import real
-from gnomon.distributed.groups import Group, found
+from gnomon.distributed.groups import Group, resolve
 from gnomon.errors import ArgumentError
 from gnomon.tensor.collectives import TAGS, Part, move, rounds
 from gnomon.tensor.state import is_capturing
@@ -69,7 +69,7 @@ def recv(
     if work is None:
         return -1
     work.wait()
-    known = found(group)
+    known = resolve(group)
     return src if src is not None or known is None else known.ranks[group_src or 0]
 
 
@@ -91,7 +91,7 @@ class P2POp:
             raise ArgumentError(f"P2POp: expected isend or irecv: got {name}.")
         if not 0 <= tag < TAGS:
             raise ArgumentError(f"{name}: tag: expected 0 to {TAGS - 1}: got {tag}.")
-        self.op, self.tensor, self.tag, self.group = op, real(tensor), tag, found(group)
+        self.op, self.tensor, self.tag, self.group = op, real(tensor), tag, resolve(group)
         if self.group is not None and peer is None and group_peer is None:
             raise ArgumentError(f"{name}: name the other rank: no backend takes any that comes.")
         self.place = -1 if self.group is None else root_of(self.group, peer, group_peer, name)

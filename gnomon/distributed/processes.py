@@ -25,7 +25,7 @@ def run_processes(words: Sequence[str], ranks: int, backend: str, given: Mapping
     try:
         for variables in of_ranks(ranks, backend):
             started.append(subprocess.Popen(words, env={**given, **variables}))
-        return watched(started)
+        return wait_for_ranks(started)
     finally:
         for rank in started:
             rank.kill()
@@ -45,7 +45,7 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
-def watched(started: Sequence[subprocess.Popen]) -> int:
+def wait_for_ranks(started: Sequence[subprocess.Popen]) -> int:
     """Wait for all ranks, or a grace period after the first failure; returns its exit code."""
     code, end = 0, float("inf")
     while monotonic() < end:

@@ -127,7 +127,7 @@ def of_one_rank(graph: Graph) -> tuple[Graph, list[str]]:
             if share >= SMALL and is_repeated(node, plan):
                 found.append(
                     f"every rank along {across.name} computes {node!r}, {share:.1%} of the "
-                    f"products{at(node)}"
+                    f"products{first_line(node)}"
                 )
 
     return divide(inline(graph, is_claimed), hear), found
@@ -158,12 +158,12 @@ def on_clock(run: Timeline) -> str:
 def described(nodes: Sequence[Node]) -> str:
     """Collectives of one kind along one mesh axis as a line."""
     size = round(sum(map(bytes_sent, nodes)))
-    places, count = dict.fromkeys(map(at, nodes)), len(nodes)
+    places, count = dict.fromkeys(map(first_line, nodes)), len(nodes)
     what = f"{count} value{'s' if count > 1 else ''}, {size:,} bytes from each rank"
     return f"{nodes[0].op} along {nodes[0].params['mesh']}: {what}{''.join(places)}"
 
 
-def at(node: Node) -> str:
+def first_line(node: Node) -> str:
     """The first source line of a node."""
     return f"  [{node.sites[0]}]" if node.sites else ""
 

@@ -26,8 +26,8 @@ __all__ = [
     "StateDictSettings",
     "StateDictType",
     "by_parts",
+    "convert_values",
     "settings_of",
-    "shown",
 ]
 
 by_parts: ContextVar[bool] = ContextVar("by_parts", default=False)
@@ -137,7 +137,7 @@ def settings_of(
     return StateDictSettings(kind, module, optimizer)
 
 
-def shown(state: dict[str, Any], settings: StateDictSettings, prefix: str) -> None:
+def convert_values(state: dict[str, Any], settings: StateDictSettings, prefix: str) -> None:
     """Convert the values of a state dict under a prefix as the settings say."""
     if by_parts.get() or settings.state_dict_type is not StateDictType.FULL_STATE_DICT:
         return

@@ -7,7 +7,7 @@ from datetime import timedelta
 from time import monotonic, sleep
 from typing import Any
 
-from gnomon.distributed.groups import Group, found, get_rank, new_group
+from gnomon.distributed.groups import Group, get_rank, new_group, resolve
 from gnomon.distributed.point_to_point import irecv, isend
 from gnomon.errors import ArgumentError, CollectiveError
 from gnomon.tensor.collectives import TAGS
@@ -30,7 +30,7 @@ def new_subgroups(
 
     Errors: ArgumentError for a size that is not given, or that ranks are no multiple of.
     """
-    known = found(group)
+    known = resolve(group)
     ranks = [] if known is None else list(known.ranks)
     if group_size is None:
         raise ArgumentError("new_subgroups: expected group_size: got none. Say how many ranks.")
@@ -79,7 +79,7 @@ def monitored_barrier(
 
     Errors: CollectiveError with the numbers of ranks that did not come.
     """
-    known = found(group)
+    known = resolve(group)
     if known is None:
         return
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout

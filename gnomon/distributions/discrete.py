@@ -20,7 +20,7 @@ from gnomon.nn import functional as F
 from gnomon.tensor.tensor import Tensor
 
 
-def given(p: Any) -> Tensor:
+def given_parameter(p: Any) -> Tensor:
     """The chances or the logits by which a distribution was made."""
     mine = vars(p)
     return mine[next(name for name in ("probs", "logits") if name in mine)]
@@ -45,11 +45,11 @@ class ByChance(Family):
     @property
     def param_shape(self) -> Any:
         """The shape of the chances."""
-        return given(self).shape
+        return given_parameter(self).shape
 
     def listed(self, count: int, expand: bool) -> Tensor:
         """The values 0 … count − 1 along a new first axis."""
-        return values_along(count, self.batch_shape, given(self).dtype, expand)
+        return values_along(count, self.batch_shape, given_parameter(self).dtype, expand)
 
 
 def values_along(count: int, batch: Shape, dtype: object, expand: bool) -> Tensor:
@@ -161,7 +161,7 @@ class Categorical(Distribution):
     @property
     def param_shape(self) -> Any:
         """The shape of the chances."""
-        return given(self).shape
+        return given_parameter(self).shape
 
     _num_events = property(lambda self: self.param_shape[-1])
 

@@ -115,12 +115,13 @@ def holder_of(full: str) -> Any:
     """The namespace behind a module of PyTorch's name, or None."""
     found = target_of(full.partition(".")[2])
     if full == f"{ROOT}.nn":
-        name_parameters(f"{full}.parameter")
+        name_classes(ROOT, f"{full}.parameter")
     return found if isinstance(found, HOLDERS) else absent_module(full)
 
 
-def name_parameters(module: str) -> None:
-    """Set the `__module__` of Parameter and Buffer, if they are loaded."""
+def name_classes(root: str, module: str) -> None:
+    """Set the `__module__` of Tensor, and of Parameter and Buffer if they are loaded."""
+    Tensor.__module__ = root
     known = sys.modules.get(PARAMETERS)
     for kind in () if known is None else (known.Parameter, known.Buffer):
         kind.__module__ = module
@@ -137,12 +138,11 @@ def installed(report: NameReport) -> Iterator[None]:
     finder = TorchFinder(report)
     sys.meta_path.insert(0, finder)
     try:
-        Tensor.__module__ = ROOT
+        name_classes(ROOT, PARAMETERS)
         with printed():
             yield
     finally:
-        Tensor.__module__ = OWN
-        name_parameters(PARAMETERS)
+        name_classes(OWN, PARAMETERS)
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if is_theirs(name)]:
             del sys.modules[name]

@@ -91,7 +91,7 @@ def captured_graph(
     name = name_of(function)
 
     def giving(*args: Any, **kwargs: Any) -> Any:
-        return apart(function(*args, **kwargs))
+        return copy_tensors(function(*args, **kwargs))
 
     given: list[Tensor] = []
     tree = flatten((tuple(args), dict(kwargs)), given)
@@ -130,7 +130,7 @@ def key_of(compiled: Compiled, tree: Any, given: Sequence[Tensor]) -> tuple[tupl
     return compiled._key(args, kwargs)
 
 
-def apart(value: Any) -> Any:
+def copy_tensors(value: Any) -> Any:
     """A nested value whose tensors are copies."""
     found: list[Tensor] = []
     tree = flatten(value, found)

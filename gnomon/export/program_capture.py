@@ -23,7 +23,7 @@ from gnomon.compiler.sized_tables import MethodSizes, bounded
 from gnomon.errors import TraceError
 from gnomon.export.captured import (
     DynamicSize,
-    apart,
+    copy_tensors,
     key_of,
     names_of_state,
     on_symbols,
@@ -115,7 +115,7 @@ class ExampleCall:
         self.shapes = tuple(tuple(x.shape) for x in self.arguments)
 
         def giving(*args: Any, **kwargs: Any) -> Any:
-            return apart(module(*args, **kwargs))
+            return copy_tensors(module(*args, **kwargs))
 
         self._giving = giving
 

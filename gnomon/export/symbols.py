@@ -17,7 +17,7 @@ import numpy as np
 from gnomon.errors import TraceError
 from gnomon.export.captured import DynamicSize
 from gnomon.export.recording import RecordedGraph
-from gnomon.fx.graph import shown
+from gnomon.fx.graph import as_text
 from gnomon.fx.node import Node, map_aggregate
 from gnomon.tensor.tensor import array_of
 
@@ -115,7 +115,7 @@ def with_symbols(
     rows: the sizes of each recording; name: the module's, for messages.
     """
     graphs = [[*record.graph.nodes] for record in records]
-    if len({tuple((x.op, shown(x.target)) for x in nodes) for nodes in graphs}) > 1:
+    if len({tuple((x.op, as_text(x.target)) for x in nodes) for nodes in graphs}) > 1:
         raise refused(name, sizes, "calls other functions")
     check_constants(records, sizes, name)
     writer = SizeWriter(records[0], sizes)

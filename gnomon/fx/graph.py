@@ -325,7 +325,7 @@ class Graph:
         """Print the nodes as a table."""
         rows: Sequence[Sequence[str]] = [
             ("opcode", "name", "target", "args", "kwargs"),
-            *((x.op, x.name, shown(x.target), str(x.args), str(x.kwargs)) for x in self.nodes),
+            *((x.op, x.name, as_text(x.target), str(x.args), str(x.kwargs)) for x in self.nodes),
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
@@ -343,7 +343,7 @@ def at_places(value: Any, known: dict[str, Node]) -> Any:
     return map_aggregate(value, lambda x: known[x] if isinstance(x, NodeName) else x)
 
 
-def shown(target: Any) -> str:
+def as_text(target: Any) -> str:
     """A target as a text."""
     return target if isinstance(target, str) else name_of(target)
 

@@ -132,7 +132,7 @@ class GraphModule(Module):
         return GraphModule(self, deepcopy(self.graph), type(self).__name__)
 
     def __reduce__(self) -> tuple:
-        return rebuilt, (vars(self), self.graph, type(self).__name__)
+        return load_module, (vars(self), self.graph, type(self).__name__)
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
         """Print the text of forward as a class; it is given too.
@@ -149,7 +149,7 @@ class GraphModule(Module):
         return f"{super().__repr__()}\n\n{self.code.strip()}\n"
 
 
-def rebuilt(state: dict[str, Any], graph: Graph, name: str) -> GraphModule:
+def load_module(state: dict[str, Any], graph: Graph, name: str) -> GraphModule:
     """A module from a file: its attributes and its graph."""
     root = Module()
     root.__dict__.update(state)

@@ -57,7 +57,7 @@ def encoded(
         yield found.reshape(-1)
 
 
-def truncated(numbers: np.ndarray, most: int) -> np.ndarray:
+def clip_integers(numbers: np.ndarray, most: int) -> np.ndarray:
     """Numbers clipped to 0 ... most and truncated to integers."""
     return np.trunc(numbers).clip(0, most).astype(np.uint8)
 
@@ -66,7 +66,7 @@ def around_zero(name: str, half: int, blocks: np.ndarray) -> np.ndarray:
     """Encode blocks around zero: the number of largest magnitude becomes -half."""
     place = np.abs(blocks).argmax(axis=-1, keepdims=True)
     factor = np.take_along_axis(blocks, place, axis=-1) / np.float32(-half)
-    q = truncated(blocks * inverse(factor) + np.float32(half + 0.5), 2 * half - 1)
+    q = clip_integers(blocks * inverse(factor) + np.float32(half + 0.5), 2 * half - 1)
     return np.concatenate((half_bytes(name, factor), *packed_bits(q, 2 * half - 1)), axis=-1)
 
 
@@ -74,7 +74,7 @@ def from_least(name: str, most: int, blocks: np.ndarray) -> np.ndarray:
     """Encode blocks from their least number, as q = 0, to the largest, as q = most."""
     least = blocks.min(axis=-1, keepdims=True)
     factor = (blocks.max(axis=-1, keepdims=True) - least) / np.float32(most)
-    q = truncated((blocks - least) * inverse(factor) + np.float32(0.5), most)
+    q = clip_integers((blocks - least) * inverse(factor) + np.float32(0.5), most)
     halves = half_bytes(name, factor), half_bytes(name, least)
     return np.concatenate((*halves, *packed_bits(q, most)), axis=-1)
 

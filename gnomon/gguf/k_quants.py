@@ -76,7 +76,7 @@ def summed(rows: np.ndarray) -> np.ndarray:
     return rows[0]
 
 
-def rounded(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
+def round_clipped(numbers: np.ndarray, least: int, most: int) -> np.ndarray:
     """Round numbers in place and clip them to a range."""
     return np.clip(np.rint(numbers, out=numbers), least, most, out=numbers)
 
@@ -90,7 +90,7 @@ def with_minima(parts: FittedParts, most: int) -> tuple[np.ndarray, np.ndarray]:
 
     def offer(factor: np.ndarray, minimum: np.ndarray) -> None:
         """Offer the best-fitting scale and minimum for the q of another scale and minimum."""
-        q = rounded((numbers - minimum) * factor, 0, most)
+        q = round_clipped((numbers - minimum) * factor, 0, most)
         weighted = parts.weighted(q)
         sum_q, sum_qq, sum_qx = summed(weighted), summed(weighted * q), summed(moments * q)
         spread = total * sum_qq - sum_q * sum_q
@@ -115,7 +115,7 @@ def around_zero(parts: FittedParts) -> np.ndarray:
 
     def offer(factor: np.ndarray) -> None:
         """Offer the best-fitting scale for the q of another scale."""
-        q = rounded(numbers * factor, -32, 31)
+        q = round_clipped(numbers * factor, -32, 31)
         sum_qx = summed(moments * q)
         scale = sum_qx * inverse(summed(parts.weighted(q) * q))
         best.offer(-scale * sum_qx, scale)
@@ -132,7 +132,7 @@ def multiples(
     """Quantize numbers to multiples of units: the units' bytes, the integers, the values."""
     content = half_bytes(name, units)
     half = content.view("<f2").astype(np.float32)
-    q = rounded(numbers * inverse(half), least, most)
+    q = round_clipped(numbers * inverse(half), least, most)
     return content, q.astype(np.int8).view(np.uint8), (half * q).reshape(-1)
 
 
@@ -144,12 +144,12 @@ def eight_parts(name: str, most: int, blocks: np.ndarray, weights: np.ndarray | 
     largest = scales.max(axis=-1, keepdims=True) / np.float32(63)
     d, scale_q, scales = multiples(name, scales, largest, 0, 63)
     # the minima that fit the rounded scales
-    q = rounded((parts.numbers - minima) * inverse(scales), 0, most)
+    q = round_clipped((parts.numbers - minima) * inverse(scales), 0, most)
     above = summed(parts.weighted(parts.numbers - scales * q)) * inverse(parts.total)
     below = np.maximum(-above, 0).reshape(-1, 8)
     deepest = below.max(axis=-1, keepdims=True) / np.float32(63)
     m, min_q, below = multiples(name, below, deepest, 0, 63)
-    q = rounded((parts.numbers + below) * inverse(scales), 0, most)
+    q = round_clipped((parts.numbers + below) * inverse(scales), 0, most)
     q = np.ascontiguousarray(q.T.astype(np.uint8)).reshape(-1, 8, 32)
     low = packed_bits(q.reshape(-1, 64), 15)[0].reshape(-1, 128)
     fifth = np.bitwise_or.reduce((q >> 4) << np.arange(8, dtype=np.uint8)[:, None], axis=1)
@@ -164,7 +164,7 @@ def q6_k(blocks: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     place = np.abs(scales).argmax(axis=-1, keepdims=True)
     unit = np.take_along_axis(scales, place, axis=-1) / np.float32(-128)
     d, scale_q, scales = multiples("Q6_K", scales, unit, -128, 127)
-    q = rounded(parts.numbers * inverse(scales), -32, 31).T + np.float32(32)
+    q = round_clipped(parts.numbers * inverse(scales), -32, 31).T + np.float32(32)
     q = np.ascontiguousarray(q.astype(np.uint8)).reshape(-1, 2, 4, 32)
     low = packed_bits(q.reshape(-1, 128), 15)[0].reshape(-1, 128)
     shifts = np.arange(0, 8, 2, dtype=np.uint8)[:, None]

@@ -6,10 +6,10 @@ from collections.abc import Container, Iterable, Sequence
 
 from gnomon.ir.node import Node
 
-__all__ = ["between", "nearest"]
+__all__ = ["nearest", "nodes_between"]
 
 
-def between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
+def nodes_between(gives: Sequence[Node], known: Container[Node]) -> list[Node]:
     """The nodes on which these depend and that are not known, operands first."""
     order: dict[Node, None] = {}
     stack = [(node, False) for node in reversed(gives)]

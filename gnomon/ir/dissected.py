@@ -181,7 +181,7 @@ def parts_of(node: Node) -> KindParts:
     if known is None:
         found = NumberPlaces()
         parts = [(k, x) for k, x in sorted(node.params.items()) if k != "serial"]
-        outline = outline_number((node.op, *[(k, without(x, k, found)) for k, x in parts]))
+        outline = outline_number((node.op, *[(k, erase_sizes(x, k, found)) for k, x in parts]))
         graphs = tuple([k for k, x in parts if any(graphs_in(x))])
         known = _kinds[node.kind] = KindParts(outline, *found.parts(), graphs)
     return known
@@ -193,7 +193,7 @@ def outline_number(outline: Hashable) -> int:
     return _outlines.setdefault(outline, next(_next_outline)) if number is None else number
 
 
-def without(x: Any, name: str, found: NumberPlaces) -> Hashable:
+def erase_sizes(x: Any, name: str, found: NumberPlaces) -> Hashable:
     """The shape-erased form of a parameter; its numbers, and which are fixed, go to `found`."""
     place = len(found.numbers)
     outline = without_sizes(x, found)
@@ -214,13 +214,13 @@ def without_sizes(x: Any, found: NumberPlaces) -> Hashable:
         return float
     if issubclass(type(x), tuple):
         name = type(x).__name__
-        return (name, *[without(part, name, found) for part in x])
+        return (name, *[erase_sizes(part, name, found) for part in x])
     if isinstance(x, Graph):
         return dissection(x).outline
     kind = cast(Any, type(x))
     names = names_of(kind)
     if names:
-        return (kind.__name__, *[without(getattr(x, name), name, found) for name in names])
+        return (kind.__name__, *[erase_sizes(getattr(x, name), name, found) for name in names])
     return typed(x)
 
 

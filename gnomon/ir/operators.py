@@ -126,12 +126,12 @@ def binary(f: str, x: Node, other: Node | Scalar) -> Node:
     if isinstance(other, SCALAR_TYPES):
         if x.dtype.kind == "float" and not (f in IN_FLOAT and is_finer(other, x.dtype)):
             return x.arena.node("map", (x, constant(x.arena, other, x.dtype, f)), f=f)
-    elif x.dtype is other.dtype and alike(x.shape, other.shape):
+    elif x.dtype is other.dtype and equal_shapes(x.shape, other.shape):
         return x.arena.node("map", (x, other), f=f)
     return mapped(f, (x, other))
 
 
-def alike(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+def equal_shapes(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
     """Whether two shapes are equal; sizes of shapes of other ranks are not compared."""
     return len(shape) == len(other) and shape == other
 

@@ -24,7 +24,7 @@ def long_division(a: Terms, b: Terms) -> tuple[Terms, int] | None:
     number, lead = a.get((), 0), max(b, key=order)
     while rest:
         top = max(rest, key=order)
-        left = without(top, lead)
+        left = divide_monomial(top, lead)
         if left is None or rest[top] % b[lead]:
             return None
         by = found[left] = rest[top] // b[lead]
@@ -44,7 +44,7 @@ def order(m: Monomial) -> tuple[int, Monomial]:
     return len(m), m
 
 
-def without(m: Monomial, by: Monomial) -> Monomial | None:
+def divide_monomial(m: Monomial, by: Monomial) -> Monomial | None:
     """A monomial divided by another one; None if it does not divide."""
     left = list(m)
     for k in by:

@@ -113,7 +113,7 @@ class Formulas:
     ) -> None:
         env, numbers = known
         self.sizes, self.places = ShapeEnv(), [*range(len(own))]
-        symbols = [self.sizes.symbol(n) for n in apart([*map(stand_in, own)], stand_in)]
+        symbols = [self.sizes.symbol(n) for n in distinct_hints([*map(stand_in, own)], stand_in)]
         self.numbers = [*env.formulas(numbers)(symbols)]
 
     def given_by(self, own: Numbers) -> Numbers:
@@ -162,7 +162,7 @@ def next_prime(least: int) -> int:
     return found
 
 
-def apart(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
+def distinct_hints(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
     """Stand-ins made distinct; sizes that stand for themselves are returned unchanged.
 
     >>> apart([13, 41, 13, 41, 13], unremarkable)

@@ -173,7 +173,7 @@ def rewrite(graph: Graph, step: Callable[[Node], Node | None]) -> Graph:
     """The graph in which `step` replaced every node until it returned None."""
 
     def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
-        return settled(arena.with_inputs(node, inputs), step)
+        return rewrite_fully(arena.with_inputs(node, inputs), step)
 
     return remade(graph, rebuild)
 
@@ -197,7 +197,7 @@ def remade(graph: Graph, rebuild: Callable[[Arena, Node, tuple[Node, ...]], Node
     return Graph([known[x] for x in graph.inputs], [known[x] for x in graph.outputs])
 
 
-def settled(node: Node, step: Callable[[Node], Node | None]) -> Node:
+def rewrite_fully(node: Node, step: Callable[[Node], Node | None]) -> Node:
     """Apply a rewrite step to a node until it returns None."""
     while (better := step(node)) is not None:
         log(5, lambda was=node, now=better: f"rewrite: {was!r} -> {now!r}", "rewrite")

@@ -16,7 +16,7 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from gnomon.ir.polynomials import Monomial, Terms, long_division, without
+from gnomon.ir.polynomials import Monomial, Terms, divide_monomial, long_division
 from gnomon.ir.sym_float import SymFloat, real
 from gnomon.ir.sym_number import Operator, SymNumber
 
@@ -379,7 +379,7 @@ def divided(a: Any, b: Any) -> Any:
     whole: Terms = {}
     rest: Terms = {}
     for m, c in terms_of(a):
-        left = without(m, by)
+        left = divide_monomial(m, by)
         if left is None or c % k:
             rest[m] = c
         else:

@@ -38,8 +38,8 @@ from gnomon.tensor.state import (
     NOTHING,
     grads,
     is_eager,
-    known,
     mesh_results,
+    program_size,
     state,
 )
 from gnomon.tensor.tensor import Tensor, alias, array_of, from_array, node_of, wrap
@@ -154,7 +154,7 @@ class CustomOp:
         self._check_results(made, results)
         changing = [*self._changing(arguments, faked)]
         kept = [fake for _, fake, kind in changing if kind != METADATA]
-        kinds = tuple((tuple(map(known, x.shape)), x.dtype) for x in (*kept, *results))
+        kinds = tuple((tuple(map(program_size, x.shape)), x.dtype) for x in (*kept, *results))
         nodes = [node_of(x) for x in given]
         found = external(state.arena, nodes, self._key(), text, kinds, self.letters)
         values = iter(map(wrap, found))

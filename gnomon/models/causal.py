@@ -50,7 +50,7 @@ class CausalLM(GeneratesTokens, PretrainedModel):
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:
         """The training loss over rows, its `losses`, and the values that `settle` needs."""
 
-    def through(self, layer: nn.Module, *inputs: Any) -> Any:
+    def call_layer(self, layer: nn.Module, *inputs: Any) -> Any:
         """Call a layer, with activation checkpointing if `recomputes` is true."""
         return checkpoint(layer, *inputs) if self.recomputes else layer(*inputs)
 

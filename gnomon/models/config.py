@@ -167,7 +167,7 @@ class DecoderConfig(PretrainedConfig):
 
     @property
     @abstractmethod
-    def held(self) -> int:
+    def mlp_parameters(self) -> int:
         """The number of a layer's MLP parameters, used by each token or not."""
 
     @property
@@ -199,7 +199,7 @@ class DecoderConfig(PretrainedConfig):
     @property
     def parameters(self) -> int:
         """The number of all parameters."""
-        layer = self.attention_parameters + self.held + self.vectors
+        layer = self.attention_parameters + self.mlp_parameters + self.vectors
         tables = self.heads_of_scores * self.vocab_size
         tables += self.max_position_embeddings * self.learned_positions
         last = 1 + (self.norms == "layer")
@@ -240,7 +240,7 @@ class DenseConfig(DecoderConfig):
         return (2 + self.gated) * self.hidden_size * self.intermediate_size
 
     @property
-    def held(self) -> int:
+    def mlp_parameters(self) -> int:
         """The number of a layer's MLP parameters, biases included."""
         inner = (1 + self.gated) * self.intermediate_size
         return self.multiplied + (inner + self.hidden_size) * self.mlp_bias

@@ -187,13 +187,13 @@ class DecoderLayer(nn.Module):
             self.pre_feedforward_layernorm = norm_of(config, config.hidden_size)
             self.post_feedforward_layernorm = norm_of(config, config.hidden_size)
 
-    def attended(self, y_btd: gn.Tensor) -> gn.Tensor:
+    def after_attention(self, y_btd: gn.Tensor) -> gn.Tensor:
         """Apply the norm after attention, if there is one, and dropout to attention's output."""
         if self.norms_after:
             y_btd = self.post_attention_layernorm(y_btd)
         return self.dropped(y_btd)
 
-    def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
+    def feed_forward(self, x_btd: gn.Tensor) -> gn.Tensor:
         """Compute the feed-forward block's residual branch, with its norms and dropout."""
         if not self.norms_after:
             return self.dropped(self.mlp(self.post_attention_layernorm(x_btd)))
@@ -210,8 +210,8 @@ class DecoderLayer(nn.Module):
         """Apply the layer to new positions with a KV cache."""
         normal = self.input_layernorm(x_btd)
         y_btd = self.self_attn.extend(normal, rotary, cache, positions_bt)
-        x_btd = x_btd + self.attended(y_btd)
-        return x_btd + self.fed(x_btd)
+        x_btd = x_btd + self.after_attention(y_btd)
+        return x_btd + self.feed_forward(x_btd)
 
 
 class DenseLayer(DecoderLayer):
@@ -222,8 +222,8 @@ class DenseLayer(DecoderLayer):
 
     def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> gn.Tensor:
         """Apply the layer to whole sequences."""
-        x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
-        return x_btd + self.fed(x_btd)
+        x_btd = x_btd + self.after_attention(self.self_attn(self.input_layernorm(x_btd), rotary))
+        return x_btd + self.feed_forward(x_btd)
 
 
 class DecoderModel(nn.Module):
@@ -289,7 +289,7 @@ class DecoderForCausalLM(CausalLM):
         model, where = self.model, slice(tokens_bt.shape[1])
         x_btd = model.embedded(tokens_bt, where)
         for layer, rotary in zip(model.layers, model.rotary(where), strict=True):
-            x_btd = self.through(layer, x_btd, rotary)
+            x_btd = self.call_layer(layer, x_btd, rotary)
         return F.linear(model.norm(x_btd), self.head)
 
     def objective(self, window_bt: gn.Tensor) -> tuple[gn.Tensor, ...]:

@@ -153,13 +153,13 @@ class Qwen3MoeDecoderLayer(DecoderLayer):
 
     def forward(self, x_btd: gn.Tensor, rotary: Rotary) -> tuple[gn.Tensor, Routing, gn.Tensor]:
         """Return the layer's outputs, its routing, and each expert's tokens per row, (b, e)."""
-        x_btd = x_btd + self.attended(self.self_attn(self.input_layernorm(x_btd), rotary))
+        x_btd = x_btd + self.after_attention(self.self_attn(self.input_layernorm(x_btd), rotary))
         y_btd, routing, counts_be = self.mlp(self.post_attention_layernorm(x_btd))
         return x_btd + y_btd, routing, counts_be
 
-    def fed(self, x_btd: gn.Tensor) -> gn.Tensor:
+    def feed_forward(self, x_btd: gn.Tensor) -> gn.Tensor:
         """Compute the experts' residual branch."""
-        return super().fed(x_btd)[0]
+        return super().feed_forward(x_btd)[0]
 
 
 class Qwen3MoeForCausalLM(CausalLM):
@@ -184,7 +184,7 @@ class Qwen3MoeForCausalLM(CausalLM):
         x_btd = model.embedded(tokens_bt, where)
         uneven, counts = [], []
         for layer, rotary in zip(model.layers, model.rotary(where), strict=True):
-            x_btd, routing, counts_be = self.through(layer, x_btd, rotary)
+            x_btd, routing, counts_be = self.call_layer(layer, x_btd, rotary)
             uneven.append(routing.uneven(counts_be))
             counts.append(counts_be)
         uneven_b = sum(uneven[1:], uneven[0]) / len(uneven)

@@ -60,7 +60,7 @@ class Qwen3MoeConfig(DecoderConfig):
         return self.hidden_size * self.num_experts + self.num_experts_per_tok * self.expert
 
     @property
-    def held(self) -> int:
+    def mlp_parameters(self) -> int:
         """The number of parameters in a layer's experts and router."""
         biases = self.num_experts if self.router_bias_rate else 0
         return self.hidden_size * self.num_experts + self.num_experts * self.expert + biases

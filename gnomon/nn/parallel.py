@@ -17,7 +17,7 @@ from gnomon.ir.node import Node
 from gnomon.nn.module import Module
 from gnomon.ops.group_folds import ReduceOp
 from gnomon.runtime.comm.groups import ProcessGroup, membership
-from gnomon.tensor.collectives import Part, elements, folded, move, put
+from gnomon.tensor.collectives import Part, elements, fold_across, move, put
 from gnomon.tensor.creation import zeros_like
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor, node_of, pairs_of, rare
@@ -173,7 +173,7 @@ class DistributedDataParallel(Module):
             gradients = [p.grad for p in alike]
             row = FUNCTIONS["cat"]([g.detach().ravel() for g in gradients])
             if hook is None:
-                made = folded(group, row, ReduceOp.AVG)
+                made = fold_across(group, row, ReduceOp.AVG)
             else:
                 made = averaged_by(hook, GradBucket(row, alike, number, alike is buckets[-1]))
             place = 0

@@ -15,7 +15,7 @@ import numpy as np
 
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.ir.provenance import user_site
-from gnomon.ops.fitting import shown
+from gnomon.ops.fitting import brief
 from gnomon.tensor.state import is_capturing, is_eager
 from gnomon.tensor.tensor import Tensor, array_of
 from gnomon.tensor.views import mesh_layout_of
@@ -26,7 +26,7 @@ __all__ = ["CHECKS", "check_chance", "check_sizes", "checked", "seen"]
 def check_chance(name: str, p: float) -> None:
     """Refuse a dropout probability that is not in [0, 1]."""
     if not isinstance(p, (int, float)):
-        raise ArgumentError(f"{name}: p must be a number: got {shown(p)}.")
+        raise ArgumentError(f"{name}: p must be a number: got {brief(p)}.")
     if not 0 <= p <= 1:
         raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p}.")
 
@@ -36,7 +36,7 @@ def check_sizes(name: str, sizes: Any) -> None:
     whole = (int, Tensor, np.integer)
     fits = isinstance(sizes, (tuple, list)) and all(isinstance(n, whole) for n in sizes)
     if not fits:
-        raise DtypeError(f"{name}: sizes are a tuple of integers: got {shown(sizes)}.")
+        raise DtypeError(f"{name}: sizes are a tuple of integers: got {brief(sizes)}.")
 
 
 def check_places(input: Tensor) -> None:

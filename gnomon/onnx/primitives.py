@@ -80,7 +80,7 @@ def slice_(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     rows = [
         (k, *bound)
         for k, bound in enumerate(node.params["bounds"])
-        if not (alike(bound[0], 0) and alike(bound[1], shape[k]) and alike(bound[2], 1))
+        if not (same_size(bound[0], 0) and same_size(bound[1], shape[k]) and same_size(bound[2], 1))
     ]
     if not rows:
         return given[0]
@@ -89,7 +89,7 @@ def slice_(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     return writer.add("Slice", given[0], *map(writer.numbers, (starts, ends, axes, steps)))
 
 
-def alike(a: Any, b: Any) -> bool:
+def same_size(a: Any, b: Any) -> bool:
     """Whether two sizes are one, whatever the sizes are: nothing is decided for those at hand."""
     return a is b or not (is_symbolic(a) or is_symbolic(b) or a != b)
 
@@ -99,12 +99,12 @@ def pad(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     p, x, shape = node.params, given[0], list(node.inputs[0].shape)
     value = writer.constant(p["value"], node.dtype)
     for axis, gap in enumerate(p["between"]):
-        if not alike(gap, 0):
+        if not same_size(gap, 0):
             x, shape[axis] = spread(writer, x, shape, axis, gap, value), shape[axis] * (gap + 1)
             # the last element has no gap behind it
             ends = writer.number(shape[axis] - gap)
             x = writer.add("Slice", x, writer.number(0), ends, writer.number(axis))
-    if all(alike(n, 0) for n in (*p["low"], *p["high"])):
+    if all(same_size(n, 0) for n in (*p["low"], *p["high"])):
         return x
     return writer.add("Pad", x, writer.numbers([*p["low"], *p["high"]]), value)
 
@@ -150,7 +150,7 @@ def reduce(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     folded = {"or": "max", "and": "min"}.get(monoid, monoid)
     wide = foldable(x.dtype, node.dtype)
     value = cast(writer, given[0], x.dtype, wide)
-    if alike(x.shape[node.params["axis"]], 0):
+    if same_size(x.shape[node.params["axis"]], 0):
         empty = writer.constant(identity_of(monoid, node.dtype), node.dtype)
         return writer.add("Expand", empty, writer.numbers(node.shape))
     axes = writer.number(node.params["axis"])

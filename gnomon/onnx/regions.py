@@ -18,7 +18,7 @@ from gnomon.ops.op_calls import Leaf
 __all__ = ["REGION_RULES"]
 
 
-def called(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def region_arguments(node: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a region's call."""
     return node.params["call"].args, dict(node.params["call"].kwargs)
 
@@ -35,7 +35,7 @@ def both_ends(padding: Sequence[Sequence[int]]) -> list[int]:
 
 def convolution(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     """A kernel slid over axes."""
-    (_, weight, bias, padding, (stride, dilation, groups)), _ = called(node)
+    (_, weight, bias, padding, (stride, dilation, groups)), _ = region_arguments(node)
     pads = both_ends(padding) if is_plain([n for pair in padding for n in pair]) else None
     if pads is None or node.dtype not in (float32, float64) or not isinstance(weight, Leaf):
         return ""
@@ -52,7 +52,7 @@ def convolution(writer: OnnxWriter, node: Node, given: list[str]) -> str:
 
 def max_pool(writer: OnnxWriter, node: Node, given: list[str]) -> str:
     """The largest of every window, where its place isn't wanted."""
-    (_, kernel, stride, padding, dilation, *places), _ = called(node)
+    (_, kernel, stride, padding, dilation, *places), _ = region_arguments(node)
     plain = is_plain([*kernel, *stride, *dilation, *(n for pair in padding for n in pair)])
     if any(places) or not plain or node.dtype not in (float32, float64):
         return ""
@@ -73,7 +73,7 @@ def along_axis(op: str) -> ExportRule:
     """The rule of a function along one axis."""
 
     def rule(writer: OnnxWriter, node: Node, given: list[str]) -> str:
-        args, named = called(node)
+        args, named = region_arguments(node)
         axis = args[1] if len(args) > 1 else named.get("axis")
         if named.get("dtype") is not None or not isinstance(axis, int) or len(args) > 2:
             return ""

@@ -40,11 +40,11 @@ def integer_of_sizes(writer: OnnxWriter, n: SymInt) -> str:
     for monomial, factor in n.terms:
         factors = [atom(writer, k) for k in monomial]
         factors += [writer.number(factor)] if factor != 1 or not factors else []
-        parts.append(folded(writer, "Mul", factors))
-    return folded(writer, "Add", parts)
+        parts.append(fold_values(writer, "Mul", factors))
+    return fold_values(writer, "Add", parts)
 
 
-def folded(writer: OnnxWriter, op: str, names: list[str]) -> str:
+def fold_values(writer: OnnxWriter, op: str, names: list[str]) -> str:
     """Values joined by an operator."""
     found = names[0]
     for name in names[1:]:

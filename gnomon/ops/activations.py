@@ -43,7 +43,7 @@ def relu6(x: Node) -> Node:
     >>> relu6(tensor([-2.0, 3.0, 8.0]))
     Tensor([0., 3., 6.])
     """
-    return between(x, 0, 6)
+    return clamp_between(x, 0, 6)
 
 
 @op(reference=lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val), inplace=True)
@@ -55,10 +55,10 @@ def hardtanh(x: Node, min_val: float = -1.0, max_val: float = 1.0) -> Node:
     >>> hardtanh(tensor([-2.0, 0.5, 3.0]))
     Tensor([-1. ,  0.5,  1. ])
     """
-    return between(x, min_val, max_val)
+    return clamp_between(x, min_val, max_val)
 
 
-def between(x: Node, low: float, high: float) -> Node:
+def clamp_between(x: Node, low: float, high: float) -> Node:
     """x clamped to two bounds; the gradient on the bounds themselves is 0."""
     cut = where(elementwise("ge", x, high), high, x)
     return where(elementwise("le", x, low), low, cut)
@@ -357,7 +357,7 @@ def hardsigmoid(x: Node) -> Node:
     >>> hardsigmoid(tensor([-4.0, 0.0, 4.0]))
     Tensor([0. , 0.5, 1. ])
     """
-    return between(x + 3.0, 0, 6) / 6.0
+    return clamp_between(x + 3.0, 0, 6) / 6.0
 
 
 @op(reference=lambda x: x * np.clip(x / 6 + 0.5, 0, 1), inplace=True)
@@ -371,7 +371,7 @@ def hardswish(x: Node) -> Node:
     >>> hardswish(tensor([-4.0, 1.0, 4.0]))
     Tensor([-0.    ,  0.6667,  4.    ])
     """
-    return in_float(lambda x: x * between(x + 3.0, 0, 6) / 6.0, x)
+    return in_float(lambda x: x * clamp_between(x + 3.0, 0, 6) / 6.0, x)
 
 
 @op(

@@ -252,12 +252,12 @@ def attention(
     heads = [cast(reshape(x, in_heads(x)), wide) for x in (q, k, v)]
     if not scale > 0:  # kernels look for the highest score before they scale
         heads[0], scale = heads[0] * scale, 1.0
-    shown = None if mask is None else reshape(added(mask, q, k), (*in_heads(q)[:3], k.shape[-2]))
+    shown = None if mask is None else reshape(as_bias(mask, q, k), (*in_heads(q)[:3], k.shape[-2]))
     y, _ = attention_forward(*heads, shown, causal=causal, scale=scale)
     return cast(reshape(y, (*q.shape[:-1], v.shape[-1])), q.dtype)
 
 
-def added(mask: Node, q: Node, k: Node) -> Node:
+def as_bias(mask: Node, q: Node, k: Node) -> Node:
     """A mask as a tensor that is added to the scores: (*q, t, s)."""
     wide = accumulator(q.dtype)
     if mask.dtype is bool_:

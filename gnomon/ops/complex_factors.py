@@ -106,7 +106,7 @@ def concatenated(*xs: BothParts, axis: int = -1) -> BothParts:
     return BothParts(cat([x.re for x in xs], axis), cat([x.im for x in xs], axis))
 
 
-def scaled(x: BothParts, s: Node) -> BothParts:
+def by_factor(x: BothParts, s: Node) -> BothParts:
     """The product x · diag(s), for real s."""
     return x.both(scaled_columns, s)
 
@@ -271,7 +271,7 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
         both_parts(ys[0]).both(lines, *rows).both(columns, 0, k) for rows in ((0, m), (m, m + n))
     )
     if gs[1] is not None:
-        return (scaled(u, gs[1]) @ v.turned).pair
+        return (by_factor(u, gs[1]) @ v.turned).pair
     g = gradient_or_zero(gs[0], ys[0])
     gu, gv = (g.both(lines, *rows).both(columns, 0, k) for rows in ((0, m), (m, m + n)))
     along_u, along_v = u.turned @ gu, v.turned @ gv
@@ -279,12 +279,12 @@ def complex_singular_gradient(gs: Gradients, ys: Sequence[Node], x: Node, full: 
     total = unsqueeze(s, s.rank - 1) + unsqueeze(s, s.rank)
     gaps = differences(s, 1.0) * where(on_diagonal(s), 1.0, total)
     down = skew_v.each(lambda part: part * unsqueeze(s, s.rank))
-    mixed = (scaled(skew_u, s) + down).each(lambda part: where(on_diagonal(s), 0.0, part / gaps))
+    mixed = (by_factor(skew_u, s) + down).each(lambda part: where(on_diagonal(s), 0.0, part / gaps))
     own = skew_u.each(lambda part: where(on_diagonal(s), part / unsqueeze(s * 2.0, s.rank), 0.0))
     phases = diagonal_of(skew_u.im + skew_v.im, 0, s.rank - 1, s.rank)
     made = u @ certain(mixed + own, phases, "svd") @ v.turned
-    made = made + scaled(gu - u @ along_u, 1.0 / s) @ v.turned if m > k else made
-    made = made + u @ scaled(gv - v @ along_v, 1.0 / s).turned if n > k else made
+    made = made + by_factor(gu - u @ along_u, 1.0 / s) @ v.turned if m > k else made
+    made = made + u @ by_factor(gv - v @ along_v, 1.0 / s).turned if n > k else made
     return made.pair
 
 
@@ -302,7 +302,7 @@ def complex_hermitian_gradient(gs: Gradients, ys: Sequence[Node], x: Node, lower
     """The gradient V (diag(g_λ) + skew(Vᴴ g_V) / 2E) Vᴴ, E the differences of eigenvalues."""
     values, v = ys[0], both_parts(ys[1])
     if gs[0] is not None:
-        return (scaled(v, gs[0]) @ v.turned).pair
+        return (by_factor(v, gs[0]) @ v.turned).pair
     along = v.turned @ gradient_or_zero(gs[1], ys[1])
     gaps = differences(values, 1.0) * 2.0
     inner = (along - along.turned).each(lambda part: where(on_diagonal(values), 0.0, part / gaps))
@@ -330,7 +330,7 @@ def complex_eigen_gradient(gs: Gradients, ys: Sequence[Node], x: Node, real: boo
         kept, phases = (
             diagonal_of(part, 0, part.rank - 2, part.rank - 1) for part in (along.re, along.im)
         )
-        rest = certain(along - scaled(v.turned @ v, kept), phases, "eig")
+        rest = certain(along - by_factor(v.turned @ v, kept), phases, "eig")
         re, im = differences(values.re, 1.0), differences(values.im, 0.0)
         size = re * re + im * im
         inner = (rest * BothParts(re, im)).each(lambda part: where(diagonal, 0.0, part / size))

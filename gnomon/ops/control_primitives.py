@@ -48,7 +48,7 @@ def kinds_of(nodes: Sequence[Node]) -> Kinds:
     return [(x.shape, x.dtype) for x in nodes]
 
 
-def check(what: str, want: Kinds, have: Kinds) -> None:
+def refuse_unfit(what: str, want: Kinds, have: Kinds) -> None:
     """Refuse graphs that do not fit together; stand-ins for sizes may cause that."""
     if want != have:
         raise ShapeError(f"{what}: {have} where {want} is needed.")
@@ -64,10 +64,10 @@ class Cond(Control):
     def kinds(self, inputs: Sequence[Node], params: dict[str, Any]) -> Kinds:
         """The dtypes and shapes of the results, equal in both branches."""
         then, other = params["then"], params["other"]
-        check("cond", [((), bool_)], kinds_of(inputs[:1]))
+        refuse_unfit("cond", [((), bool_)], kinds_of(inputs[:1]))
         for graph in (then, other):
-            check("cond", kinds_of(inputs[1:]), kinds_of(graph.inputs))
-        check("cond", kinds_of(then.outputs), kinds_of(other.outputs))
+            refuse_unfit("cond", kinds_of(inputs[1:]), kinds_of(graph.inputs))
+        refuse_unfit("cond", kinds_of(then.outputs), kinds_of(other.outputs))
         return kinds_of(then.outputs)
 
     def values(
@@ -87,9 +87,9 @@ class While(Control):
         """The dtypes and shapes of the carried values."""
         test, body, carried = params["test"], params["body"], params["carried"]
         for graph in (test, body):
-            check("while", kinds_of(inputs), kinds_of(graph.inputs))
-        check("while", [((), bool_)], kinds_of(test.outputs))
-        check("while", kinds_of(inputs[:carried]), kinds_of(body.outputs))
+            refuse_unfit("while", kinds_of(inputs), kinds_of(graph.inputs))
+        refuse_unfit("while", [((), bool_)], kinds_of(test.outputs))
+        refuse_unfit("while", kinds_of(inputs[:carried]), kinds_of(body.outputs))
         return kinds_of(body.outputs)
 
     def values(
@@ -115,11 +115,11 @@ class ScanOver(Control):
         """The dtypes and shapes of carried values and stacked results."""
         body, carried, end = params["body"], params["carried"], params["carried"] + params["sliced"]
         for x in inputs[carried:end]:
-            check("scan", [((params["length"],), x.dtype)], [(x.shape[:1], x.dtype)])
+            refuse_unfit("scan", [((params["length"],), x.dtype)], [(x.shape[:1], x.dtype)])
         slices = [(x.shape[1:], x.dtype) for x in inputs[carried:end]]
         taken = [*kinds_of(inputs[:carried]), *slices, *kinds_of(inputs[end:])]
-        check("scan", taken, kinds_of(body.inputs))
-        check("scan", kinds_of(inputs[:carried]), kinds_of(body.outputs[:carried]))
+        refuse_unfit("scan", taken, kinds_of(body.inputs))
+        refuse_unfit("scan", kinds_of(inputs[:carried]), kinds_of(body.outputs[:carried]))
         rows = kinds_of(body.outputs[carried:])
         return [*taken[:carried], *(((params["length"], *s), dtype) for s, dtype in rows)]
 
@@ -155,9 +155,9 @@ class FoldOver(Control):
         body, end, folds = params["body"], params["sliced"], params["folds"]
         assert (params["length"], params["carried"]) == (2, 0), "fold_over: two slices, no state"
         for x in inputs[:end]:
-            check("fold_over", [((2,), x.dtype)], [(x.shape[:1], x.dtype)])
+            refuse_unfit("fold_over", [((2,), x.dtype)], [(x.shape[:1], x.dtype)])
         slices = [(x.shape[1:], x.dtype) for x in inputs[:end]]
-        check("fold_over", [*slices, *kinds_of(inputs[end:])], kinds_of(body.inputs))
+        refuse_unfit("fold_over", [*slices, *kinds_of(inputs[end:])], kinds_of(body.inputs))
         made = kinds_of(body.outputs)
         rows = [((2, *shape), dtype) for shape, dtype in made[len(folds) :]]
         return [*made[: len(folds)], *rows]

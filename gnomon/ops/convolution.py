@@ -140,7 +140,7 @@ def transposed_convolution(
     return finished(y, bias, x.dtype)
 
 
-def checked(name: str, x: Node, weight: Node, groups: int, axis: int) -> None:
+def check_operands(name: str, x: Node, weight: Node, groups: int, axis: int) -> None:
     """Refuse channels and axes that do not fit; `axis` is the kernel's axis of input channels."""
     count = int(name[-2])
     if x.rank != count + 2 or weight.rank != count + 2:
@@ -176,7 +176,7 @@ def margins(
     return tuple((n, n) for n in repeated(name, padding, len(kernel), "padding", 0))
 
 
-def batched(x: Node, count: int) -> tuple[Node, bool]:
+def with_samples(x: Node, count: int) -> tuple[Node, bool]:
     """x with an axis of samples, and whether it had none before."""
     alone = x.rank == count + 1
     return (reshape(x, (1, *x.shape)) if alone else x), alone
@@ -224,8 +224,8 @@ def convolution_over(count: int) -> Op:
         dilation: Numbers = 1,
         groups: int = 1,
     ) -> Node:
-        x, alone = batched(x, count)
-        checked(name, x, weight, groups, 1)
+        x, alone = with_samples(x, count)
+        check_operands(name, x, weight, groups, 1)
         x, weight = alike(name, x, weight)
         steps = repeated(name, stride, count, "stride", 1)
         gaps = repeated(name, dilation, count, "dilation", 1)
@@ -270,8 +270,8 @@ def transpose_over(count: int) -> Op:
         groups: int = 1,
         dilation: Numbers = 1,
     ) -> Node:
-        x, alone = batched(x, count)
-        checked(name, x, weight, groups, 0)
+        x, alone = with_samples(x, count)
+        check_operands(name, x, weight, groups, 0)
         x, weight = alike(name, x, weight)
         steps = repeated(name, stride, count, "stride", 1)
         gaps = repeated(name, dilation, count, "dilation", 1)

@@ -64,7 +64,7 @@ def letters_of(numbers: Any) -> str:
     except (KeyError, TypeError):
         raise ArgumentError(
             "einsum: each tensor is followed by a list of axes, numbers from 0 to 51 or ...: got "
-            f"{fitting.shown(numbers)}."
+            f"{fitting.brief(numbers)}."
         ) from None
 
 
@@ -92,7 +92,7 @@ def sizes_of(named: Sequence[str], xs: Sequence[Node]) -> dict[str, int]:
     return size
 
 
-def plain(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
+def plain_operand(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
     """An operand with diagonals taken of repeated letters, and without broadcast axes."""
     for c in dict.fromkeys(letters):
         while letters.count(c) > 1:
@@ -104,7 +104,7 @@ def plain(x: Node, letters: str, size: dict[str, int]) -> tuple[Node, str]:
     return reshape(x, tuple(x.shape[k] for k in kept)), "".join(letters[k] for k in kept)
 
 
-def joined(a: tuple[Node, str], b: tuple[Node, str], needed: str) -> tuple[Node, str]:
+def contract_pair(a: tuple[Node, str], b: tuple[Node, str], needed: str) -> tuple[Node, str]:
     """Contract two operands, and keep the letters that are needed later."""
     (x, left), (y, right) = a, b
     out = "".join(c for c in dict.fromkeys(left + right) if c in needed)
@@ -138,14 +138,14 @@ def einsum(spec: str | Node, *xs: Node | Sequence[Any]) -> Node:
     named, out = read(letters, operands)
     size = sizes_of(named, operands)
     parts = [
-        plain(x, letters, size)
+        plain_operand(x, letters, size)
         for x, letters in zip(alike("einsum", *operands), named, strict=True)
     ]
     done = parts[0]
     for k, part in enumerate(parts[1:], 2):
         later = "".join(letters for _, letters in parts[k:])
         # the last contraction writes the result's own order of axes
-        done = joined(done, part, later + out) if k < len(parts) else last(done, part, out)
+        done = contract_pair(done, part, later + out) if k < len(parts) else last(done, part, out)
     x, letters = done
     gone = tuple(k for k, c in enumerate(letters) if c not in out)
     x, letters = reduce("add", x, gone), "".join(c for c in letters if c in out)

@@ -66,7 +66,7 @@ def as_floats(name: str, *xs: Operand) -> list[Node]:
     return [floating(x) for x in promoted(name, *given)]
 
 
-def whole(x: Node) -> bool:
+def is_not_float(x: Node) -> bool:
     """Whether x is not a float, so that rounding changes nothing."""
     return not x.dtype.is_floating_point
 
@@ -108,7 +108,7 @@ def add(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """
     if alpha == 1:
         return on_truth_values("add", x, y, "or")
-    return scaled("add", x, y, alpha)
+    return add_times("add", x, y, alpha)
 
 
 @op(
@@ -131,10 +131,10 @@ def subtract(x: Operand, y: Operand, *, alpha: Scalar = 1) -> Node:
     """
     if is_truth(x) and is_truth(y):
         raise DtypeError("subtract: truth values cannot be subtracted. Use logical_xor.")
-    return elementwise("sub", x, y) if alpha == 1 else scaled("sub", x, y, alpha)
+    return elementwise("sub", x, y) if alpha == 1 else add_times("sub", x, y, alpha)
 
 
-def scaled(row: str, x: Operand, y: Operand, alpha: Scalar) -> Node:
+def add_times(row: str, x: Operand, y: Operand, alpha: Scalar) -> Node:
     """The sum or difference x ± alpha · y, in the dtype of the result."""
     x, y = promoted(row, x, y)
     if isinstance(alpha, float) and not x.dtype.is_floating_point:
@@ -367,7 +367,7 @@ def pow(x: Operand, y: Operand) -> Node:
     """
     if not isinstance(x, Node) or not is_number(y):
         return elementwise("pow", *promoted("pow", x, y))
-    if whole(x) and isinstance(y, int):
+    if is_not_float(x) and isinstance(y, int):
         return power_of_integer(x, int(y))
     return power_of_float(floating(x), float(y))
 

@@ -82,7 +82,7 @@ class Facts(NamedTuple):
     of_two: Any = None
     """The operation that PyTorch's name means if its second argument is a tensor."""
     complex: str | tuple[Any, ...] = ""
-    """How it applies to complex numbers. "parts": to real and imaginary part alike, with the given
+    """Its form for complex numbers. "parts": applied to real and imaginary part, with the given
     numbers of operands; "product": linear in each tensor; "turned product": so with the first one
     conjugated; "truth": to whether they differ from 0; "size": to their absolute values; "turned":
     a view of the conjugate; "formula": by its own formula (complex_math.py); empty: not at all."""

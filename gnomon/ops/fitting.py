@@ -83,12 +83,12 @@ def in_words(kind: str) -> str:
     return " or ".join(dict.fromkeys(words))
 
 
-def shown(value: Any) -> str:
+def brief(value: Any) -> str:
     """A short text of an argument for messages."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return f"a tensor {tuple(value.shape)} of {value.dtype.name}"
     if isinstance(value, LISTS):
-        text = "(" + ", ".join(map(shown, value)) + ")"
+        text = "(" + ", ".join(map(brief, value)) + ")"
         return text if len(text) <= MOST_SHOWN else f"{len(value)} of them"
     known = isinstance(value, (int, float, complex, str, type(None), DType))
     return repr(value)[:MOST_SHOWN] if known else f"a {type(value).__name__}"
@@ -115,11 +115,11 @@ def refuse(
         for each in value if several else (value,):
             if not is_of(each, str(parameter.annotation)):
                 kind = in_words(str(parameter.annotation))
-                raise ArgumentError(f"{name}: {word} must be {kind}: got {shown(each)}.") from cause
+                raise ArgumentError(f"{name}: {word} must be {kind}: got {brief(each)}.") from cause
     if isinstance(cause, MemoryError):
         raise cause
     named = [(word, value) for word, value in given.items() if word != "self"]
-    listed = ", ".join(f"{word} {shown(value)}" for word, value in named)
+    listed = ", ".join(f"{word} {brief(value)}" for word, value in named)
     raise ArgumentError(f"{name}: arguments do not fit each other: {listed}.") from cause
 
 
@@ -128,4 +128,4 @@ def refuse_numbers(name: str, function: Callable[..., Any], args: Sequence[Any])
     kinds = function.__annotations__
     for word, value in zip(function.__code__.co_varnames, args, strict=False):
         if kinds.get(word) == "Node" and isinstance(value, (bool, int, float, complex)):
-            raise ArgumentError(f"{name}: {word} must be a tensor: got {shown(value)}.")
+            raise ArgumentError(f"{name}: {word} must be a tensor: got {brief(value)}.")

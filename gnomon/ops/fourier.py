@@ -69,7 +69,7 @@ def back(x: np.ndarray, size: int, norm: Any) -> np.ndarray:
     return np.fft.irfft(as_numbers(x), size, norm=norm)
 
 
-def called(name: str, x: Node, inner: int, gives: Shape, **words: Any) -> Node:
+def call_routine(name: str, x: Node, inner: int, gives: Shape, **words: Any) -> Node:
     """Call a routine on the last `inner` axes, with all axes before them as batches."""
     batch = x.shape[: x.rank - inner]
     own = tuple(LETTERS[: len(batch)])
@@ -87,7 +87,7 @@ def fourier_gradient(g: Node, y: Node, x: Node, axes: int, forward: bool, norm: 
 def fourier(x: Node, axes: int, forward: bool, norm: str) -> Node:
     """The transform of complex numbers along their last axes."""
     words = {"axes": axes, "forward": forward, "norm": norm}
-    return called("whole", x, axes + 1, x.shape[x.rank - axes - 1 :], **words)
+    return call_routine("whole", x, axes + 1, x.shape[x.rank - axes - 1 :], **words)
 
 
 def middle(x: Node, size: int, scale: float) -> Node:
@@ -107,7 +107,7 @@ def half_gradient(g: Node, y: Node, x: Node, norm: str) -> Node:
 @internal(gradient=half_gradient)
 def fourier_of_real(x: Node, norm: str) -> Node:
     """The first half of the transform of real numbers along their last axis."""
-    return called("half", x, 1, (x.shape[-1] // 2 + 1, 2), norm=norm)
+    return call_routine("half", x, 1, (x.shape[-1] // 2 + 1, 2), norm=norm)
 
 
 def back_gradient(g: Node, y: Node, x: Node, size: int, norm: str) -> Node:
@@ -118,4 +118,4 @@ def back_gradient(g: Node, y: Node, x: Node, size: int, norm: str) -> Node:
 @internal(gradient=back_gradient)
 def fourier_to_real(x: Node, size: int, norm: str) -> Node:
     """The real numbers whose transform has the first half x."""
-    return called("back", x, 2, (size,), size=size, norm=norm)
+    return call_routine("back", x, 2, (size,), size=size, norm=norm)

@@ -67,7 +67,7 @@ def grid_sample(
     for k, size in enumerate(x.shape[2:]):
         share = select(grid, -1, count - 1 - k)
         place = (share + 1.0) * ((size - 1) / 2) if corners else ((share + 1.0) * size - 1.0) * 0.5
-        inner = place if mode == "bicubic" else settled(place, size, padding_mode, corners)
+        inner = place if mode == "bicubic" else clip_positions(place, size, padding_mode, corners)
         places.append(inner)
     neighbours = [around(place, mode) for place in places]
     total = None
@@ -91,7 +91,7 @@ def around(place: Node, mode: str) -> list[tuple[Node, Node | None]]:
     return [(below, 1.0 - share), (below + 1.0, share)]
 
 
-def settled(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
+def clip_positions(place: Node, size: int, padding_mode: str, corners: bool) -> Node:
     """Positions moved inside by a padding mode; "zeros" moves none."""
     if padding_mode == "zeros":
         return place
@@ -116,7 +116,7 @@ def looked_up(x: Node, places: Sequence[Node], padding_mode: str, corners: bool)
     """The elements of x at integer positions; outside as the padding mode says."""
     flat, outside = None, None
     for size, place in zip(x.shape[2:], places, strict=True):
-        place = settled(place, size, padding_mode, corners)
+        place = clip_positions(place, size, padding_mode, corners)
         safe = elementwise("minimum", elementwise("maximum", place, 0.0), float(size - 1))
         if padding_mode == "zeros":
             missed = elementwise("ne", safe, place)

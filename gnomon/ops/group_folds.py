@@ -13,7 +13,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import constant, elementwise
 from gnomon.ops.primitives import expand
 
-__all__ = ["FOLDS", "ReduceOp", "Reduction", "refusal_of", "scaled"]
+__all__ = ["FOLDS", "ReduceOp", "Reduction", "refusal_of", "scale_factor"]
 
 
 Made = TypeVar("Made")
@@ -76,7 +76,7 @@ OF_BOOLS = {"min": "and", "mul": "and", "bits_and": "and", "max": "or", "bits_or
 """Monoid -> the equivalent one of booleans."""
 
 
-def scaled(x: Node, op: Reduction, fold: Callable[[Node, str], Made]) -> Made:
+def scale_factor(x: Node, op: Reduction, fold: Callable[[Node, str], Made]) -> Made:
     """Apply fold(x, monoid) to x times the reduction's factor, if it has one."""
     if op.factor is not None:
         x = elementwise("mul", x, expand(constant(x.arena, op.factor, x.dtype), x.shape))

@@ -136,7 +136,7 @@ def asked_sizes(
         raise ArgumentError(
             f"interpolate: scale_factor is one positive number or {count}: got {scale_factor!r}."
         )
-    sizes = tuple(scaled(n, f) for n, f in zip(old, asked, strict=True))
+    sizes = tuple(scale_size(n, f) for n, f in zip(old, asked, strict=True))
     repeated("interpolate", sizes, count, "every resulting size", 1)
     return sizes, asked
 
@@ -146,7 +146,7 @@ def is_one(value: object) -> bool:
     return isinstance(value, int | float)
 
 
-def scaled(n: int, factor: float) -> int:
+def scale_size(n: int, factor: float) -> int:
     """A size times a factor, rounded down; symbolic sizes stay symbolic for simple factors.
 
     >>> scaled(7, 2.0), scaled(7, 0.5), scaled(3, 1 / 3)

@@ -23,7 +23,7 @@ from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueez
 from gnomon.ops.registry import op
 from gnomon.ops.row_writes import (
     cut,
-    folded,
+    fold_into,
     put_rows,
     scattered_extreme,
     slices_put,
@@ -352,7 +352,7 @@ def placed(x: Node, axis: int, index: Node, values: Node | Scalar) -> Node:
         tuple(count if k == axis else 1 for k in range(x.rank)),
     )
     number = expand(number, index.shape)
-    winner = folded("max", number, index, axis, x, identity_of("max", int64))
+    winner = fold_into("max", number, index, axis, x, identity_of("max", int64))
     taken = elementwise("ge", winner, 0)
     safe = where(taken, winner, 0)
     table, own = spec_of_elements(x.rank, axis)
@@ -375,7 +375,7 @@ def scatter_add(x: Node, axis: int, index: Node, values: Node) -> Node:
         return unmoved(x, values)
     axis = checked_axis("scatter_add", x, axis, index)
     values = values_for("scatter_add", values, x, index)
-    return x + folded("add", values, index, axis, x, 0) if x.rank else x + values
+    return x + fold_into("add", values, index, axis, x, 0) if x.rank else x + values
 
 
 @op
@@ -408,9 +408,9 @@ def scatter_reduce(
     values = values_for("scatter_reduce", values, x, index)
     if include_self and monoid in ("max", "min"):
         return scattered_extreme(x, values, index, axis, monoid)
-    made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
+    made = fold_into(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     ones = expand(constant(x.arena, 1, int64), index.shape)
-    count = folded("add", ones, index, axis, x, 0)
+    count = fold_into("add", ones, index, axis, x, 0)
     hit = elementwise("gt", count, 0)
     start = x if include_self else where(hit, identity_of(monoid, x.dtype), x)
     rows = {"add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}

@@ -56,7 +56,7 @@ Term = tuple[Node, Node]
 """The factors (..., 1) and the integers (..., elements) of one term of a block."""
 
 
-def whole(x: Node, minus: int = 0) -> Node:
+def as_int32(x: Node, minus: int = 0) -> Node:
     """Integers as int32, less a constant."""
     wide = cast(x, int32)
     return wide - minus if minus else wide
@@ -74,7 +74,7 @@ def ones(q: Node) -> Node:
 
 def with_offset(blocks: Node, q: Node) -> list[Term]:
     """The terms d * q and m * 1 of blocks."""
-    q = whole(q)
+    q = as_int32(q)
     return [(halves(blocks, 0), q), (halves(blocks, 2), ones(q))]
 
 
@@ -87,10 +87,10 @@ def int4_group(blocks: Node) -> list[Term]:
 
 def with_minima(blocks: Node, q: Node) -> list[Term]:
     """The terms d * (scale * q) and -m * minimum of eight parts of 32."""
-    scales, minima = (in_parts(whole(x), 8, 1) for x in scales_and_minima(blocks))
+    scales, minima = (in_parts(as_int32(x), 8, 1) for x in scales_and_minima(blocks))
     lowest = expand(minima, q.shape)
     return [
-        (halves(blocks, 0), joined_parts(scales * whole(q))),
+        (halves(blocks, 0), joined_parts(scales * as_int32(q))),
         (-halves(blocks, 2), joined_parts(lowest)),
     ]
 
@@ -98,14 +98,14 @@ def with_minima(blocks: Node, q: Node) -> list[Term]:
 def q6_k(blocks: Node) -> list[Term]:
     """The term d * (scale * (q - 32)) of sixteen parts of 16."""
     scales = in_parts(signed(span(blocks, 192, 208)), 16, 1)
-    return [(halves(blocks, 208), joined_parts(scales * whole(six_bits(blocks), 32)))]
+    return [(halves(blocks, 208), joined_parts(scales * as_int32(six_bits(blocks), 32)))]
 
 
 TERMS: Mapping[str, Callable[[Node], list[Term]]] = MappingProxyType(
     {
-        "Q4_0": lambda b: [(halves(b, 0), whole(nibbles(span(b, 2, 18)), 8))],
+        "Q4_0": lambda b: [(halves(b, 0), as_int32(nibbles(span(b, 2, 18)), 8))],
         "Q4_1": lambda b: with_offset(b, nibbles(span(b, 4, 20))),
-        "Q5_0": lambda b: [(halves(b, 0), whole(five_bits(b, 2), 16))],
+        "Q5_0": lambda b: [(halves(b, 0), as_int32(five_bits(b, 2), 16))],
         "Q5_1": lambda b: with_offset(b, five_bits(b, 4)),
         "Q8_0": lambda b: [(halves(b, 0), signed(span(b, 2, 34)))],
         "Q4_K": lambda b: with_minima(b, by_groups(span(b, 16, 144))),
@@ -120,7 +120,7 @@ TERMS: Mapping[str, Callable[[Node], list[Term]]] = MappingProxyType(
 """Format -> the function from blocks (..., nbytes) to their terms."""
 
 
-def rounded(x: Node, size: int) -> tuple[Node, Node]:
+def round_groups(x: Node, size: int) -> tuple[Node, Node]:
     """Rows (t, k) rounded in groups: int32 (t, k / size, size), and the factor d of each group."""
     groups = reshape(x, (x.shape[0], x.shape[1] // size, size))
     d = largest(elementwise("abs", groups), axis=2, keepdims=True) / MOST
@@ -149,7 +149,7 @@ def block_product_int8(x: Node, blocks: Node, *, kind: str) -> Node:
     form, columns = FORMATS[kind], blocks.shape[0]
     count = blocks.shape[1] // form.nbytes
     terms = TERMS[kind](reshape(blocks, (columns, count, form.nbytes)))
-    q, d = rounded(x, form.elements)
+    q, d = round_groups(x, form.elements)
     sums = [sum_of(q, d, term) for term in terms]
     shape = (x.shape[0], columns, count * len(terms))
     totals, factors = (reshape(stack(each, axis=3), shape) for each in zip(*sums, strict=True))

@@ -99,15 +99,15 @@ def join(xs: Sequence[Node], axis: int) -> Node:
     kind = xs[0].dtype
     for x in xs[1:]:
         kind = promote(kind, x.dtype)
-    return joined([cast(x, kind) for x in xs if x.shape[axis]] or [xs[0]], axis)
+    return concat([cast(x, kind) for x in xs if x.shape[axis]] or [xs[0]], axis)
 
 
-def joined(xs: Sequence[Node], axis: int) -> Node:
+def concat(xs: Sequence[Node], axis: int) -> Node:
     """Concatenate tensors of one dtype by halves."""
     if len(xs) == 1:
         return xs[0]
     half = len(xs) // 2
-    first, second = joined(xs[:half], axis), joined(xs[half:], axis)
+    first, second = concat(xs[:half], axis), concat(xs[half:], axis)
     cut, rest, rank = first.shape[axis], second.shape[axis], first.rank
     none = (0,) * rank
     after = tuple(rest if k == axis else 0 for k in range(rank))

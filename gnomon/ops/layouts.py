@@ -29,7 +29,6 @@ __all__ = [
     "OwnRows",
     "Unit",
     "axes_of",
-    "folded",
     "from_local",
     "has_layouts",
     "in_leaves",
@@ -40,6 +39,7 @@ __all__ = [
     "note_constant",
     "own_share",
     "place",
+    "reduced",
     "rows_of",
     "splits",
     "to_local",
@@ -87,7 +87,7 @@ class FromLocal(Boundary):
         return tuple(shape), x.dtype
 
     def gradient(self, node: Node, g: Node, needed: tuple[bool, ...]) -> tuple[Node | None, ...]:
-        own, shares = to_local(g, folded(node.params["layout"])), node.params.get("shares", 1)
+        own, shares = to_local(g, reduced(node.params["layout"])), node.params.get("shares", 1)
         return (own if shares == 1 else elementwise("mul", own, float(shares)),)
 
 
@@ -109,7 +109,7 @@ class ToLocal(Boundary):
         g = g if shares == 1 else elementwise("div", g, float(shares))
         if back is not None:
             return (from_local(g, back),)
-        layout = folded(node.params["layout"])
+        layout = reduced(node.params["layout"])
         # each rank's own gradient of what all have: nobody said that these are alike
         own = tuple(name for name, _, placement in layout if placement == REPLICATED)
         made, rows = from_local(g, layout, varies=own), node.params.get("rows", NO_ROWS)
@@ -163,7 +163,7 @@ def splits(layout: MeshLayout) -> list[tuple[str, int, int]]:
     return [(mesh, n, each.axis) for mesh, n, each in found if isinstance(each, Split)]
 
 
-def folded(layout: MeshLayout) -> MeshLayout:
+def reduced(layout: MeshLayout) -> MeshLayout:
     """A layout with pending sums replaced by replicated values."""
     return tuple(
         (mesh, n, REPLICATED if isinstance(each, Partial) else each) for mesh, n, each in layout

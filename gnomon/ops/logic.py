@@ -17,7 +17,7 @@ from gnomon.lazy import Lazy
 from gnomon.ops import scalars
 from gnomon.ops.arguments import filling_of, promoted, sum_like
 from gnomon.ops.documentation import illustrated
-from gnomon.ops.elementwise import Operand, as_floats, binary, whole
+from gnomon.ops.elementwise import Operand, as_floats, binary, is_not_float
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op
 
@@ -108,7 +108,7 @@ def test_of_floats(
     """Create a test of floats that is the same for all integers."""
 
     def function(x: Node) -> Node:
-        if whole(x):
+        if is_not_float(x):
             return expand(constant(x.arena, of_integer, bool_), x.shape)
         return elementwise(name, x)
 
@@ -390,7 +390,7 @@ def clamp_max(x: Node, max: Operand) -> Node:
 def unless_nan(row: str, x: Operand, y: Operand) -> Node:
     """Apply a scalar function; if one operand is NaN, the other one is the result."""
     x, y = promoted(row, x, y)
-    if whole(x):
+    if is_not_float(x):
         return elementwise(row, x, y)
     either = scalars.where(elementwise("isnan", y), x, elementwise(row, x, y))
     return scalars.where(elementwise("isnan", x), y, either)
@@ -444,7 +444,7 @@ def nan_to_num(
     >>> nan_to_num(tensor([nan, inf, 1.0]), posinf=9.0)
     Tensor([0., 9., 1.])
     """
-    if whole(x):
+    if is_not_float(x):
         return x
     limits = ml_dtypes.finfo(x.dtype.numpy)
     high = float(limits.max) if posinf is None else posinf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ir.node import Node
 
-__all__ = ["above", "alike", "one_shape", "same_rank", "weights_of_classes"]
+__all__ = ["above", "check_target", "one_shape", "same_rank", "weights_of_classes"]
 
 
 def one_shape(name: str, x: Node, target: Node) -> None:
@@ -17,7 +17,7 @@ def one_shape(name: str, x: Node, target: Node) -> None:
         )
 
 
-def alike(name: str, x: Node, target: Node) -> None:
+def check_target(name: str, x: Node, target: Node) -> None:
     """Refuse a target of another shape than x, or one that is not float."""
     one_shape(name, x, target)
     if not target.dtype.is_floating_point:

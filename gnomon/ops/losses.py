@@ -16,7 +16,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.activations import logsigmoid, xlogy
 from gnomon.ops.arguments import broadcast, choice, floats_only
-from gnomon.ops.loss_checks import above, alike
+from gnomon.ops.loss_checks import above, check_target
 from gnomon.ops.primitives import unsqueeze
 from gnomon.ops.reductions import fold, mean_of
 from gnomon.ops.registry import op
@@ -287,7 +287,7 @@ def binary_cross_entropy(
     >>> binary_cross_entropy(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
     Tensor(0.3466)
     """
-    alike("binary_cross_entropy", x, target)
+    check_target("binary_cross_entropy", x, target)
     terms = surprise(*pair("binary_cross_entropy", x, target))
     return reduced("binary_cross_entropy", terms if weight is None else terms * weight, reduction)
 
@@ -314,7 +314,7 @@ def binary_cross_entropy_with_logits(
     Tensor(0.3466)
     """
     name = "binary_cross_entropy_with_logits"
-    alike(name, x, target)
+    check_target(name, x, target)
     x, target = pair(name, x, target)
     yes = logsigmoid(x)
     yes = yes if pos_weight is None else yes * ((pos_weight - 1.0) * target + 1.0)

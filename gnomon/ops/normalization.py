@@ -124,7 +124,7 @@ def normalized_axes(name: str, x: Node, shape: int | Sequence[int], *weights: No
     return tuple(range(x.rank - len(shape), x.rank))
 
 
-def scaled(y: Node, weight: Node | None, bias: Node | None) -> Node:
+def affine(y: Node, weight: Node | None, bias: Node | None) -> Node:
     """weight · y + bias, in the dtype of y; None is skipped."""
     y = y if weight is None else y * cast(weight, y.dtype)
     return y if bias is None else y + cast(bias, y.dtype)
@@ -178,7 +178,7 @@ def layer_norm(
     """
     floats_only("layer_norm", x)
     axes = normalized_axes("layer_norm", x, normalized_shape, weight, bias)
-    return cast(scaled(standardized(x, axes, eps), weight, bias), x.dtype)
+    return cast(affine(standardized(x, axes, eps), weight, bias), x.dtype)
 
 
 @op(
@@ -214,7 +214,7 @@ def rms_norm(
     axes, z = normalized_axes("rms_norm", x, normalized_shape, weight), wide(x)
     eps = float(np.finfo(z.dtype.numpy).eps) if eps is None else eps
     y = z * elementwise("rsqrt", mean_of(z * z, axes, True) + eps)
-    return cast(scaled(y, weight, None), x.dtype)
+    return cast(affine(y, weight, None), x.dtype)
 
 
 def per_channel(x: Node, value: Node) -> Node:
@@ -229,7 +229,7 @@ def per_channel(x: Node, value: Node) -> Node:
 
 def scaled_by_channel(y: Node, x: Node, weight: Node | None, bias: Node | None) -> Node:
     """weight · y + bias, both vectors over the channels of x."""
-    return scaled(y, *(None if v is None else per_channel(x, v) for v in (weight, bias)))
+    return affine(y, *(None if v is None else per_channel(x, v) for v in (weight, bias)))
 
 
 @op(autocast="wide")

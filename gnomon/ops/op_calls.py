@@ -84,7 +84,7 @@ def add_to_key(values: Iterable[Any], key: list[Any], nodes: list[Node]) -> bool
     return True
 
 
-def stripped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
+def strip_nodes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[OpCall, list[Node]]:
     """The arguments of a call without nodes, and these nodes."""
     nodes: list[Node] = []
     positional = strip(args, nodes)

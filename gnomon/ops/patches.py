@@ -45,7 +45,7 @@ def unfold(
     return reshape(last, (*x.shape[:2], prod(kernel), *windows.shape[2 : x.rank]))
 
 
-def spread(
+def fold_windows(
     g: Node,
     x: Node,
     kernel: Sequence[int],

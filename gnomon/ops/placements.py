@@ -22,7 +22,7 @@ FOLDS = {"sum": "add", "product": "mul"}
 _made: dict[tuple[type, object], Any] = {}
 
 
-def one(kind: type[P], name: str = "", value: object = None) -> P:
+def single_placement(kind: type[P], name: str = "", value: object = None) -> P:
     """The single placement of a class for this value of its attribute, if it has one."""
     found = _made.get((kind, value))
     if found is None:
@@ -62,7 +62,7 @@ class Replicated(Placement):
 
     def __new__(cls) -> Replicated:
         """The single object of this class."""
-        return one(cls)
+        return single_placement(cls)
 
     def __repr__(self) -> str:
         return "R"
@@ -91,7 +91,7 @@ class Split(Placement):
 
     def __new__(cls, dim: int) -> Split:
         """The single object of this class for an axis."""
-        return one(cls, "axis", int(index(dim)))
+        return single_placement(cls, "axis", int(index(dim)))
 
     @property
     def dim(self) -> int:
@@ -115,7 +115,7 @@ class Partial(Placement):
 
     def __new__(cls, reduce_op: str = "sum") -> Partial:
         """The single object of this class for a fold."""
-        return one(cls, "monoid", FOLDS.get(reduce_op, reduce_op))
+        return single_placement(cls, "monoid", FOLDS.get(reduce_op, reduce_op))
 
     @property
     def reduce_op(self) -> str:

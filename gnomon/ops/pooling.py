@@ -20,7 +20,7 @@ from gnomon.ops.arguments import floats_only, repeated
 from gnomon.ops.creation import zeros
 from gnomon.ops.elementwise import pow
 from gnomon.ops.indexing import scatter, take_along_axis
-from gnomon.ops.patches import around, spread, tiles, unfold
+from gnomon.ops.patches import around, fold_windows, tiles, unfold
 from gnomon.ops.primitives import expand, identity_of, reduce, reshape, unsqueeze
 from gnomon.ops.reductions import along, extreme, position
 from gnomon.ops.registry import Op, internal, op
@@ -63,7 +63,7 @@ def overhang(size: int, pad: int, kernel: int, step: int, gap: int, ceil_mode: b
     return max(steps * step + reach - (size + 2 * pad), 0)
 
 
-def settled(name: str, count: int, x: Node, kernel_size: Numbers, stride: Numbers | None):
+def pooling_operands(name: str, count: int, x: Node, kernel_size: Numbers, stride: Numbers | None):
     """x with an axis of samples, whether it had none, and kernel and stride per axis."""
     if x.rank not in (count + 1, count + 2):
         raise ShapeError(
@@ -131,7 +131,7 @@ def max_pool_gradient(
     def share(k: int, cut: Cut) -> Node:
         return where(elementwise("eq", cut(far), k), cut(wide), 0.0)
 
-    return (spread(g, *how, share),)
+    return (fold_windows(g, *how, share),)
 
 
 @op(gradient=max_pool_gradient)
@@ -192,7 +192,7 @@ def max_pool_over(count: int) -> Op:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Node | tuple[Node, Node]:
-        x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
+        x, alone, kernel, steps = pooling_operands(name, count, x, kernel_size, stride)
         gaps = repeated(name, dilation, count, "dilation", 1)
         around = padding_of(name, x, kernel, steps, padding, gaps, ceil_mode)
         y = max_pool(x, kernel, steps, around, gaps, return_indices)
@@ -232,7 +232,7 @@ def avg_pool_gradient(g: Node, y: Node, x: Node, *given: Any, divisor: int | Non
         return cast(tiles(expand(unsqueeze(shares, 2), shape), x, kernel, padding), x.dtype)
     how = (x, kernel, stride, padding, ones)
     wide = around(shares, *how, 0.0)
-    return cast(spread(shares, *how, lambda k, cut: cut(wide)), x.dtype)
+    return cast(fold_windows(shares, *how, lambda k, cut: cut(wide)), x.dtype)
 
 
 @op(gradient=avg_pool_gradient)
@@ -297,7 +297,7 @@ def avg_pool_over(count: int) -> Op:
     ) -> Node:
         if divisor_override == 0:
             raise ArgumentError(f"{name}: divisor_override must not be 0.")
-        x, alone, kernel, steps = settled(name, count, x, kernel_size, stride)
+        x, alone, kernel, steps = pooling_operands(name, count, x, kernel_size, stride)
         around = padding_of(name, x, kernel, steps, padding, (1,) * count, ceil_mode)
         counted = tuple((low, low) if count_include_pad else (0, 0) for low, _ in around)
         y = avg_pool(x, kernel, steps, around, counted, divisor_override)

@@ -14,7 +14,7 @@ import numpy as np
 from gnomon.dtypes import DType, accumulator, bool_
 from gnomon.errors import DtypeError, ShapeError
 from gnomon.ir.node import PRIMITIVES, Node, Primitive, Shape, Signature, primitive, topological
-from gnomon.ir.operators import alike, cast, elementwise
+from gnomon.ir.operators import cast, elementwise, equal_shapes
 from gnomon.ops.canonical import leaves, role_in_contract, role_in_reduce
 from gnomon.ops.index_primitives import ViewPrimitive
 from gnomon.ops.scalars import SCALARS, where
@@ -140,7 +140,7 @@ def broadcast_shape(name: str, shapes: list[Shape]) -> Shape:
 
 def sum_to(g: Node, shape: Shape) -> Node:
     """Sum g over the axes along which a value of this shape was broadcast."""
-    if alike(g.shape, shape):
+    if equal_shapes(g.shape, shape):
         return g
     if not shape:
         return reduce("add", g, tuple(range(g.rank)))
@@ -368,7 +368,7 @@ class Barrier(Detach):
 def reshape(x: Node, shape: Shape) -> Node:
     """x with another shape of the same elements in order."""
     shape = tuple(shape)
-    return x if alike(x.shape, shape) else x.arena.node("reshape", (x,), shape=shape)
+    return x if equal_shapes(x.shape, shape) else x.arena.node("reshape", (x,), shape=shape)
 
 
 def unsqueeze(x: Node, axis: int) -> Node:
@@ -379,7 +379,7 @@ def unsqueeze(x: Node, axis: int) -> Node:
 def expand(x: Node, shape: Shape) -> Node:
     """x broadcast to a shape; leading axes are added."""
     shape = tuple(shape)
-    if alike(x.shape, shape):
+    if equal_shapes(x.shape, shape):
         return x
     x = reshape(x, (1,) * (len(shape) - x.rank) + x.shape)
     return x if x.shape == shape else x.arena.node("expand", (x,), shape=shape)

@@ -31,7 +31,7 @@ from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
 from gnomon.ops.older_words import OLDER, by_position, factors_in_words, in_one_word
-from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, stripped
+from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, strip_nodes
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 """The exceptions of Python for unsuitable arguments, which are explained to the user."""
@@ -198,7 +198,7 @@ class Op:
 
     def _found(self, *args: Any, **kwargs: Any) -> tuple[Traced, Sequence[Node]]:
         """The graph of a call, and the nodes among its arguments."""
-        call, nodes = stripped(args, kwargs)
+        call, nodes = strip_nodes(args, kwargs)
         if not nodes:
             raise ArgumentError(f"{self.__name__}: needs a tensor: got {args!r}.")
         return self.traced(call, [(x.shape, x.dtype) for x in nodes]), nodes

@@ -14,7 +14,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, constant, elementwise, rounded_once
 from gnomon.ops.arguments import promoted
 from gnomon.ops.documentation import illustrated
-from gnomon.ops.elementwise import Operand, as_floats, whole
+from gnomon.ops.elementwise import Operand, as_floats, is_not_float
 from gnomon.ops.logic import clip
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import Op, Reference, op
@@ -30,7 +30,7 @@ def rounding(name: str, sentence: str, reference: Reference, shows: str, **said:
     """Create a rounding operation, which leaves integers unchanged."""
 
     def function(x: Node) -> Node:
-        return x if whole(x) else elementwise(name, x)
+        return x if is_not_float(x) else elementwise(name, x)
 
     function.__name__ = name
     function.__doc__ = illustrated(sentence, shows)
@@ -84,7 +84,7 @@ def round(x: Node, *, decimals: int = 0) -> Node:
     >>> round(tensor([3.14159]), decimals=2)
     Tensor([3.14])
     """
-    if whole(x):
+    if is_not_float(x):
         return x
     if decimals == 0:
         return elementwise("round", x)

@@ -16,7 +16,7 @@ from gnomon.ops.view_parts import part
 
 __all__ = [
     "cut",
-    "folded",
+    "fold_into",
     "put_rows",
     "scattered_extreme",
     "slices_put",
@@ -77,7 +77,7 @@ def cut(x: Node, axis: int | None, shape: tuple[int, ...]) -> Node:
     return x
 
 
-def folded(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
+def fold_into(monoid: str, values: Node, index: Node, axis: int, x: Node, fill: Scalar) -> Node:
     """Fold values into positions of a tensor of x's shape; other positions hold the fill."""
     table, own = spec_of_elements(x.rank, axis)
     made = lookup_primitives.scatter(monoid, f"{own},{own}->{table}", values, index, x.shape[axis])
@@ -96,7 +96,7 @@ def extreme_gradient(
     best = elementwise(
         "eq", values, lookup_primitives.gather(back, cut(y, axis, index.shape), index)
     )
-    count = cast(first, int64) + folded("add", cast(best, int64), index, axis, x, 0)
+    count = cast(first, int64) + fold_into("add", cast(best, int64), index, axis, x, 0)
     share = g / cast(elementwise("maximum", count, 1), g.dtype)
     shares = lookup_primitives.gather(back, cut(share, axis, index.shape), index)
     return where(first, share, 0), where(best, shares, 0)
@@ -105,5 +105,5 @@ def extreme_gradient(
 @internal(gradient=extreme_gradient)
 def scattered_extreme(x: Node, values: Node, index: Node, axis: int, monoid: str) -> Node:
     """The maximum or minimum of each element of x and the values at its position."""
-    made = folded(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
+    made = fold_into(monoid, values, index, axis, x, identity_of(monoid, x.dtype))
     return elementwise({"max": "maximum", "min": "minimum"}[monoid], x, made)

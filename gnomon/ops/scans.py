@@ -75,7 +75,7 @@ def cumulative_sum(
     """
     axis = the_axis("cumulative_sum", axis, x)
     y = cumsum(x, axis, dtype=standard_sum(x.dtype, dtype))
-    return led(0, y, axis) if include_initial else y
+    return prepend(0, y, axis) if include_initial else y
 
 
 def the_axis(name: str, axis: int | None, x: Node) -> int:
@@ -85,7 +85,7 @@ def the_axis(name: str, axis: int | None, x: Node) -> int:
     return one_axis(name, 0 if axis is None else axis, x.rank)
 
 
-def led(start: int, x: Node, axis: int) -> Node:
+def prepend(start: int, x: Node, axis: int) -> Node:
     """x with one more constant at the beginning of an axis."""
     low = tuple(int(k == axis) for k in range(x.rank))
     return pad(x, low, (0,) * x.rank, start)
@@ -144,7 +144,7 @@ def cumulative_prod(
     """
     axis = the_axis("cumulative_prod", axis, x)
     y = cumprod(x, axis, dtype=standard_sum(x.dtype, dtype))
-    return led(1, y, axis) if include_initial else y
+    return prepend(1, y, axis) if include_initial else y
 
 
 def running(name: str, monoid: str, x: Node, axis: int) -> tuple[Node, Node]:

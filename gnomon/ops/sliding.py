@@ -39,7 +39,7 @@ PLACES, KERNEL = "xyz", "uvw"
 # the product
 
 
-def grouped(x: Node, axis: int, groups: int) -> Node:
+def regroup(x: Node, axis: int, groups: int) -> Node:
     """An axis reshaped to (groups, size / groups); unchanged for one group."""
     if groups == 1:
         return x
@@ -146,8 +146,8 @@ def tiled(g: Node, weight: Node, groups: int) -> Node:
     pairs = "".join(a + b for a, b in zip(places, inner, strict=True))
     y = contract(
         f"n{letter}o{places},{letter}oc{inner}->n{letter}c{pairs}",
-        grouped(g, 1, groups),
-        grouped(weight, 0, groups),
+        regroup(g, 1, groups),
+        regroup(weight, 0, groups),
         accumulator(g.dtype),
     )
     sizes = [n * k for n, k in zip(g.shape[2:], weight.shape[2:], strict=True)]
@@ -161,7 +161,7 @@ def slid_back(
 
     g is padded already.
     """
-    swapped = exchanged(weight, geometry[2])
+    swapped = swap(weight, geometry[2])
     phases = all_phases(size, lows, weight.shape[2:], geometry)
     first = beginnings(phases)
     parts = [of_phase(g, swapped, chosen, first, geometry[2]) for chosen in product(*phases)]
@@ -194,7 +194,7 @@ def of_phase(
     return contracted(turned, weight, rank - 2, groups)
 
 
-def exchanged(weight: Node, groups: int) -> Node:
+def swap(weight: Node, groups: int) -> Node:
     """The kernel with its output and input channels exchanged within each group."""
     outputs, inputs, kernel = weight.shape[0], weight.shape[1], weight.shape[2:]
     split = reshape(weight, (groups, outputs // groups, inputs, *kernel))

@@ -285,10 +285,10 @@ def between_ranks(x: Node, q: float, axis: int, interpolation: str) -> Node:
 
     if share in (0, 1):
         return at(low + int(share))
-    return between(at(low), at(low + 1), share)
+    return interpolate_between(at(low), at(low + 1), share)
 
 
-def between(lower: Node, upper: Node, share: float) -> Node:
+def interpolate_between(lower: Node, upper: Node, share: float) -> Node:
     """The value at a share of the way from lower to upper; lower itself if that is infinite."""
     below = elementwise(
         "and", elementwise("eq", lower, -math.inf), elementwise("lt", upper, math.inf)

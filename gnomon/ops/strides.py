@@ -239,10 +239,10 @@ def at_places(x: Node, view: StridedView) -> Node:
         return reshape(slice_(x, ((0, 0, 1),)), shape)
     moving = [k for k, (n, step) in enumerate(zip(shape, strides, strict=True)) if n > 1 and step]
     moving.sort(key=lambda k: -strides[k])
-    found = by_slices(x, moved(view, moving))
+    found = by_slices(x, select(view, moving))
     if found is None:
         moving.sort(key=lambda k: -shape[k])
-        found = by_windows(x, moved(view, moving))
+        found = by_windows(x, select(view, moving))
     order = tuple(sorted(range(len(moving)), key=lambda k: moving[k]))
     found = permute(reshape(found, tuple(shape[k] for k in moving)), order)
     return expand(
@@ -250,7 +250,7 @@ def at_places(x: Node, view: StridedView) -> Node:
     )
 
 
-def moved(view: StridedView, axes: Sequence[int]) -> StridedView:
+def select(view: StridedView, axes: Sequence[int]) -> StridedView:
     """A strided view with only some of its axes, in this order."""
     shape, start, strides = view
     return StridedView(tuple(shape[k] for k in axes), start, tuple(strides[k] for k in axes))

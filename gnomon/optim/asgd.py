@@ -9,7 +9,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.scalars import where
 from gnomon.optim.optimizer import Groups, Nodes, count_of, filled, rule, update
-from gnomon.optim.variants import Variant, decayed
+from gnomon.optim.variants import Variant, apply_decay
 from gnomon.tensor.tensor import Tensor
 
 
@@ -25,7 +25,7 @@ def asgd_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def asgd(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter, its next rate and weight, and the average of the parameter."""
-    x, g, (lambd, following, next_share) = decayed(x, g, numbers, **switches)
+    x, g, (lambd, following, next_share) = apply_decay(x, g, numbers, **switches)
     rate, share, mean = kept
     x = x * cast(1.0 - lambd * cast(rate, float64), x.dtype) - cast(rate, x.dtype) * g
     moved = mean + (x - mean) * cast(share, x.dtype)

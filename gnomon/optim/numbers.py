@@ -21,7 +21,7 @@ def entry(group: dict[str, Any], name: str, part: int | None) -> Any:
     return group[name] if part is None else group[name][part]
 
 
-def apart(entries: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+def unshare_states(entries: dict[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
     """The states of parameters; a tensor that several share is copied for all but the first."""
     met, made = set[int](), dict[int, dict[str, Any]]()
     for number, state_of in sorted(entries.items()):

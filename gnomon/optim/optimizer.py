@@ -24,7 +24,7 @@ from gnomon.ops.arguments import wide
 from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
-from gnomon.optim.numbers import NumberTensors, apart
+from gnomon.optim.numbers import NumberTensors, unshare_states
 from gnomon.optim.step_hooks import StepHooks, call_hooks, hooks_of_all
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
@@ -268,7 +268,7 @@ class Optimizer:
             for p, entry in self.state.items()
             if entry
         }
-        made = {"state": apart(kept), "param_groups": groups}
+        made = {"state": unshare_states(kept), "param_groups": groups}
         return self._called("after saving", made)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:

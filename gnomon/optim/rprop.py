@@ -10,7 +10,7 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.scalars import where
 from gnomon.optim.optimizer import Groups, Nodes, filled, rule, update
-from gnomon.optim.variants import Variant, decayed
+from gnomon.optim.variants import Variant, apply_decay
 from gnomon.tensor.tensor import Tensor
 
 
@@ -23,7 +23,7 @@ def rprop_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def rprop(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter, its last gradient, and its step lengths."""
-    x, g, numbers = decayed(x, g, numbers, **switches)
+    x, g, numbers = apply_decay(x, g, numbers, **switches)
     shorter, longer, low, high = (cast(v, x.dtype) for v in numbers)
     before, length = kept
     product = g * before

@@ -69,7 +69,7 @@ class Variant(Optimizer):
         return self.rule, list(self.names), numbers, switches
 
 
-def decayed(
+def apply_decay(
     x: Node, g: Node, numbers: Nodes, decays: bool, decoupled: bool
 ) -> tuple[Node, Node, Nodes]:
     """Apply weight decay to the parameter or to its gradient; return also the other numbers.
@@ -98,7 +98,7 @@ def nadam_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def nadam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter, the product of momenta, and the first and second moments."""
-    x, g, numbers = decayed(x, g, numbers, **switches)
+    x, g, numbers = apply_decay(x, g, numbers, **switches)
     rate, beta1, beta2, eps, correction, now, following = numbers
     product = kept[0] * cast(now, kept[0].dtype)
     total = cast(product, float64)
@@ -156,7 +156,7 @@ def radam_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def radam(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter and its first and second moments."""
-    x, g, numbers = decayed(x, g, numbers, **switches)
+    x, g, numbers = apply_decay(x, g, numbers, **switches)
     rate, beta1, beta2, eps, first, second, rectified = numbers
     mean, square = kept
     mean = mean + (g - mean) * cast(1.0 - beta1, x.dtype)
@@ -199,7 +199,7 @@ def adamax_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def adamax(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter, its first moment, and the decayed maximum of its gradients."""
-    x, g, numbers = decayed(x, g, numbers, **switches)
+    x, g, numbers = apply_decay(x, g, numbers, **switches)
     rate, rest1, beta2, eps = (cast(v, x.dtype) for v in numbers)
     mean, largest = kept
     mean = mean + (g - mean) * rest1
@@ -237,7 +237,7 @@ def adadelta_numbers(count: Node, given: Nodes) -> Nodes:
 @update
 def adadelta(x: Node, g: Node, kept: Nodes, numbers: Nodes, **switches: bool) -> Nodes:
     """Update a parameter and the means of squared gradients and of squared steps."""
-    x, g, numbers = decayed(x, g, numbers, **switches)
+    x, g, numbers = apply_decay(x, g, numbers, **switches)
     rate, rho, rest, eps = (cast(v, x.dtype) for v in numbers)
     square, moved = kept
     square = square * rho + g * g * rest

@@ -27,7 +27,7 @@ Flags = tuple[bool, ...]
 """For each of some nodes, whether it has the batch axis."""
 
 
-def batched(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> list[Node]:
+def batch_roots(roots: Sequence[Node], known: Mapping[Node, Node], size: int) -> list[Node]:
     """The roots with a batch axis of this size; `known` maps some nodes to batched ones."""
     made = dict(known)
     for node in topological(roots):
@@ -171,13 +171,13 @@ def of_scan(node: Node, inputs: tuple[Node, ...], flags: Flags, size: int) -> No
     end = count + p["sliced"]
     state = [x if has else in_front(x, size) for x, has in zip(inputs, flags[:count], strict=False)]
     pairs = zip(inputs[count:end], flags[count:end], strict=True)
-    slices = [exchanged(x) if has else x for x, has in pairs]
+    slices = [swap_leading(x) if has else x for x, has in pairs]
     body = with_axis(p["body"], (*(True for _ in state), *flags[count:]), size)
     made = with_params(node, (*state, *slices, *inputs[end:]), body=body)
-    return made if p["index"] < count else exchanged(made)
+    return made if p["index"] < count else swap_leading(made)
 
 
-def exchanged(x: Node) -> Node:
+def swap_leading(x: Node) -> Node:
     """x with its first two axes exchanged."""
     return permute(x, (1, 0, *range(2, x.rank)))
 

@@ -40,15 +40,15 @@ Cost = tuple[float, float, float]
 
 def choose(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Plan:
     """The strategy of every node, chosen in forward order."""
-    return chosen(graph, across, given).plan
+    return choose_all(graph, across, given).plan
 
 
 def types(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> dict[Node, Placement]:
     """The type of every node: its placement as the author of the program may assume it."""
-    return chosen(graph, across, given).types
+    return choose_all(graph, across, given).types
 
 
-def chosen(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choices:
+def choose_all(graph: Graph, across: MeshAxis, given: dict[Node, Placement]) -> Choices:
     """The strategy and type of every node, chosen in forward order."""
     made = Choices(across, in_shares(graph, across))
     for node in (*graph.inputs, *graph.nodes):

@@ -38,7 +38,7 @@ def iterations(node: Node) -> int:
 def rebuild(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     """A node over new inputs; a constant or a smaller node where an input has no elements."""
     if not node.size:
-        return filled(arena, node, 0)
+        return fill_empty(arena, node, 0)
     if not iterations(node):
         index: int = node.params["index"]
         return inputs[index]
@@ -47,14 +47,14 @@ def rebuild(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     return OF_NOTHING[node.op](arena, node, inputs)
 
 
-def filled(arena: Arena, node: Node, value: float) -> Node:
+def fill_empty(arena: Arena, node: Node, value: float) -> Node:
     """A constant of a node's shape and dtype."""
     return expand(constant(arena, value, node.dtype), node.shape)
 
 
 def identity(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
     """The identity of a fold in the node's shape: the result of folding an empty axis."""
-    return filled(arena, node, identity_of(node.params["monoid"], node.dtype))
+    return fill_empty(arena, node, identity_of(node.params["monoid"], node.dtype))
 
 
 def unfound(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
@@ -70,8 +70,8 @@ def unfound(arena: Arena, node: Node, inputs: NodeInputs) -> Node:
 OF_NOTHING: dict[str, Callable[[Arena, Node, NodeInputs], Node]] = {
     "reduce": identity,
     "scatter": identity,
-    "contract": lambda arena, node, inputs: filled(arena, node, 0),
-    "pad": lambda arena, node, inputs: filled(arena, node, node.params["value"]),
+    "contract": lambda arena, node, inputs: fill_empty(arena, node, 0),
+    "pad": lambda arena, node, inputs: fill_empty(arena, node, node.params["value"]),
     "gather": unfound,
 }
 """Primitive -> its replacement if an input is empty; other primitives are empty then too."""

@@ -22,7 +22,7 @@ from gnomon.ops.scans import LETTERS
 from gnomon.ops.view_primitives import slice_
 from gnomon.passes.layout import MeshAxis, local_shape
 from gnomon.passes.legalize import aligned_to
-from gnomon.passes.strategies import Strategy, folded
+from gnomon.passes.strategies import Strategy, folded_letters
 
 
 class Locals:
@@ -179,7 +179,7 @@ def local_leaves(node: Node, strategy: Strategy, across: MeshAxis) -> int | tupl
     if node.op == "reduce":
         axis: int = node.params["axis"]
         return leaves_per_rank(node.params["leaves"], node.inputs[0].shape[axis], across)
-    sizes, names = folded(node)
+    sizes, names = folded_letters(node)
     left = split_spec(node.params["spec"])[0]
     place = strategy.wanted[0]
     cut = left[place.axis] if isinstance(place, Split) else ""

@@ -27,7 +27,7 @@ def loosen(graph: Graph) -> Graph:
 
 def has_tree(node: Node) -> bool:
     """Whether a node sums over leaves."""
-    return node.op in SUMS and node.params["leaves"] != without(node.params["leaves"])
+    return node.op in SUMS and node.params["leaves"] != flat_leaves(node.params["leaves"])
 
 
 def is_loose(node: Node) -> bool:
@@ -55,13 +55,13 @@ def in_chain(size: int, lanes: bool) -> int:
     return -(-size // LANES) if lanes else size
 
 
-def kept(graph: Graph) -> list[str]:
+def kept_leaves(graph: Graph) -> list[str]:
     """The lines of a report on the sums of a graph that keep their leaves."""
     found = sorted({(node.op, chain(node)) for node in graph.nodes if has_tree(node)})
     return [f"  {op} keeps its leaves: {n} roundings in a row err more" for op, n in found]
 
 
-def without(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
+def flat_leaves(leaves: int | tuple[int, ...]) -> int | tuple[int, ...]:
     """The `leaves` parameter of a sum without a tree: 1 for each summed axis."""
     return (1,) * len(leaves) if isinstance(leaves, tuple) else 1
 
@@ -70,4 +70,6 @@ def rebuild(arena: Arena, node: Node, inputs: tuple[Node, ...]) -> Node:
     """A node over new inputs, without leaves if it does not need them."""
     if not is_loose(node):
         return arena.with_inputs(node, inputs)
-    return arena.node(node.op, inputs, **{**node.params, "leaves": without(node.params["leaves"])})
+    return arena.node(
+        node.op, inputs, **{**node.params, "leaves": flat_leaves(node.params["leaves"])}
+    )

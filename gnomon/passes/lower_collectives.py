@@ -76,8 +76,8 @@ def all_to_all(x: Node, node: Node, after: After) -> Node:
     p = node.params
     parts = one_each(x, p["axis"], p["ranks"])
     if p["joined"] == 0:
-        return exchanged(parts, node, after, node.shape)
-    return side_by_side(exchanged(parts, node, after), p["joined"])
+        return exchange_parts(parts, node, after, node.shape)
+    return side_by_side(exchange_parts(parts, node, after), p["joined"])
 
 
 def permute_ranks(x: Node, node: Node, after: After) -> Node:
@@ -129,7 +129,7 @@ def gathered(x: Node, node: Node, after: After, shape: Shape | None = None, part
     )
 
 
-def exchanged(
+def exchange_parts(
     x: Node, node: Node, after: After, shape: Shape | None = None, part: str = ""
 ) -> Node:
     """The transfer that sends each rank its part of x, and receives its part from each."""
@@ -155,7 +155,7 @@ def folded_as_it_comes(x: Node, node: Node, after: After, part: str = "") -> Nod
     mean = p["monoid"] == "average"
     narrow = x.dtype.is_storage_only or (mean and accumulator(x.dtype) is not x.dtype)
     if narrow or p["monoid"].startswith("bits") or ranks > MOST_ROWS:
-        return folded(exchanged(x, node, after, part=part), node)
+        return folded(exchange_parts(x, node, after, part=part), node)
     fold = "add" if mean else p["monoid"], leaves_of(x, p["monoid"], p["ordered"])
     made = fold_ranks(x, fold, p["mesh"], message_name(node) + part, after, **unit_in(p))
     return made / ranks if mean else made

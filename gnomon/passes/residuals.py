@@ -104,7 +104,7 @@ def residuals(graph: Graph) -> Graph:
             for giver in drafts[:k]:
                 if related(giver, reader, home):
                     share(giver, reader, home)
-    return rebuilt(graph, home)
+    return replace_calls(graph, home)
 
 
 def merged(calls: Mapping[Node, Sequence[Node]]) -> Home:
@@ -178,7 +178,7 @@ def share(giver: Draft, reader: Draft, home: Home) -> None:
         for name in names
     ]
     known: list[Counterparts] = [{leaf: leaf for leaf in reader.leaves} for _ in names]
-    for row in aligned(found):
+    for row in align_rows(found):
         with inherit(like_of(row).sites):
             theirs = tuple(
                 zeros(like_of(row), giver.arena) if mine is None else pairs[mine]
@@ -191,7 +191,7 @@ def share(giver: Draft, reader: Draft, home: Home) -> None:
         reader.graphs[name] = copy_into(reader.arena, reader.graphs[name], images)
 
 
-def aligned(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
+def align_rows(found: Sequence[Counterparts]) -> list[tuple[Node | None, ...]]:
     """Rows of one node from each graph, of equal shape and dtype; None where a graph has fewer."""
     kinds = dict.fromkeys((x.shape, x.dtype) for pairs in found for x in pairs)
     rows: list[tuple[Node | None, ...]] = []
@@ -239,7 +239,7 @@ def cost(node: Node, costs: Mapping[Node, int]) -> int:
 # the graph again
 
 
-def rebuilt(graph: Graph, home: Home) -> Graph:
+def replace_calls(graph: Graph, home: Home) -> Graph:
     """The graph with its calls replaced by the drafts."""
     arena = Arena()
     known: dict[Node, Node] = {}

@@ -33,7 +33,7 @@ class Strategy:
     wanted: tuple[Placement, ...]
     given: Placement
     rule: str = "letter"
-    """How the node is rebuilt: "letter": on parts; "lookup" or "rows": a table split along
+    """The kind of rebuilding: "letter": on parts; "lookup" or "rows": a table split along
     positions; "boundary": a change between a rank's own part and the whole value."""
     own: bool = False
     """Whether each rank folds the rows that it gave, which need not be a subtree of all."""
@@ -127,13 +127,13 @@ def leaf_of(node: Node, letter: str) -> tuple[int, int]:
     """The number of larger letters that are folded outside this one, and its number of leaves."""
     if node.op == "reduce":
         return 0, node.params["leaves"]
-    sizes, names = folded(node)
+    sizes, names = folded_letters(node)
     place = names.index(letter)
     outside = sum(sizes[c] > 1 for c in names[:place])
     return outside, node.params["leaves"][place]
 
 
-def folded(node: Node) -> tuple[dict[str, int], list[str]]:
+def folded_letters(node: Node) -> tuple[dict[str, int], list[str]]:
     """Sizes by letter, and the letters that a contract or scatter folds, outermost first."""
     left, right, out = split_spec(node.params["spec"])
     shapes = node.inputs[0].shape + node.inputs[1].shape

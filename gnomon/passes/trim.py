@@ -45,10 +45,10 @@ def trim(graph: Graph) -> Graph:
             found = TRIMMED[node.op](node, sorted(x.params["index"] for x in results))
             kept[call_of(node)] = found
             alive.update(node.inputs[k] for k in (*found.inputs, *found.same))
-    return rebuilt(graph, alive, kept)
+    return trim_calls(graph, alive, kept)
 
 
-def rebuilt(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -> Graph:
+def trim_calls(graph: Graph, alive: set[Node], kept: dict[tuple[Any, ...], Kept]) -> Graph:
     """The graph with its calls trimmed."""
     arena = Arena()
     known: dict[Node, Node] = {}

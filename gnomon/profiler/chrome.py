@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gnomon.profiler.details import alike, details, origin, rates, text, title
+from gnomon.profiler.details import details, group_events, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import Part, meetings, merge
 from gnomon.profiler.model import Profile
@@ -155,7 +155,7 @@ class ChromeWriter:
         """
         order = self.layout.walk[self.layout.walk >= 0]
         arrows, launched = self.layout.arrows()
-        firsts, form = alike(self.profile, self.layout, arrows)
+        firsts, form = group_events(self.profile, self.layout, arrows)
         texts, ways = zip(*map(self.piece, firsts), strict=True) if firsts else ((), ())
         starts = [self.arrow("s", lane).encode() for lane in range(len(self.layout.lanes))]
         many = 1 + arrows[order]

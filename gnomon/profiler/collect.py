@@ -84,7 +84,7 @@ class Collector:
     def profile(self, rank: int = 0, world: int = 1) -> Profile:
         """Make a profile of the stored events."""
         made = Profile(machine_now(), rank=rank, world=world, lost=self.lost)
-        Teller(self, made).tell()
+        EventConverter(self, made).convert()
         return made
 
 
@@ -112,7 +112,7 @@ class Known:
         ]
 
 
-class Teller:
+class EventConverter:
     """Converts stored runtime events to the events, records and texts of a profile."""
 
     def __init__(self, collector: Collector, profile: Profile) -> None:
@@ -125,19 +125,19 @@ class Teller:
         self.buffers = self.runs = 0
         profile.threads[0] = "main"
 
-    def tell(self) -> None:
+    def convert(self) -> None:
         """Convert all stored events and fill the profile."""
         made: list[Event] = []
         for each in self.heard:
             if isinstance(each, Heard):
-                made.extend(getattr(self, f"tell_{each.kind}", self.tell_span)(each))
+                made.extend(getattr(self, f"convert_{each.kind}", self.convert_span)(each))
             else:
-                made.extend(self.tell_free(*each))
+                made.extend(self.convert_free(*each))
         made.sort(key=lambda event: event.start)
         self.profile.events = made
         for known in self.known.values():
-            self.tell_program(known)
-        self.tell_sources()
+            self.convert_program(known)
+        self.convert_sources()
 
     def lane(self, thread: int) -> int:
         """The profile's number for a Python thread, assigned on first use."""
@@ -148,7 +148,7 @@ class Teller:
 
     # events
 
-    def tell_run(self, each: Heard) -> Iterator[Event]:
+    def convert_run(self, each: Heard) -> Iterator[Event]:
         """Yield a program run's span on its caller's thread, its kernels, transfers and memory."""
         fields, lane = each.fields, self.lane(each.thread)
         caller, self.profile.lost = fields["caller"], self.profile.lost + fields["lost"]
@@ -171,7 +171,7 @@ class Teller:
         yield from self.transfers(known, each, lane)
         yield from self.values(known, fields["records"], (start, end, lane))
 
-    def tell_groups(self, each: Heard) -> Iterator[Event]:
+    def convert_groups(self, each: Heard) -> Iterator[Event]:
         """Note the groups of ranks that a thread's next program uses; yields no events."""
         for mesh, ranks in each.fields["groups"].items():
             self.groups[each.thread, mesh] = ", ".join(map(str, ranks))
@@ -218,11 +218,11 @@ class Teller:
             yield Event("alloc", name, came, came, lane, None, nbytes, lines, args)
             yield Event("free", name, went, went, lane, None, nbytes, lines, args)
 
-    def tell_alloc(self, each: Heard) -> Iterator[Event]:
+    def convert_alloc(self, each: Heard) -> Iterator[Event]:
         """Yield the allocation event of a block."""
         yield self.taken(each, each.fields["address"], each.fields["nbytes"], each.sites)
 
-    def tell_made(self, each: Heard) -> Iterator[Event]:
+    def convert_made(self, each: Heard) -> Iterator[Event]:
         """Yield the allocation events of a program's results."""
         results = each.fields["caller"].results()
         for address, (nbytes, sites) in zip(each.fields["addresses"], results, strict=True):
@@ -238,14 +238,14 @@ class Teller:
         self.live[address] = made
         return made
 
-    def tell_free(self, address: int, at: int, thread: int) -> Iterator[Event]:
+    def convert_free(self, address: int, at: int, thread: int) -> Iterator[Event]:
         """Yield the event of a freed block, unless it was allocated before the profile."""
         made = self.live.pop(address, None)
         if made is not None:
             at, lane = at - self.origin, self.lane(thread)
             yield Event("free", made.name, at, at, lane, None, made.nbytes, made.lines, made.args)
 
-    def tell_span(self, each: Heard) -> Iterator[Event]:
+    def convert_span(self, each: Heard) -> Iterator[Event]:
         """Yield any other event, which has a name, a start and an end."""
         fields = each.fields
         times = (fields["start"] - self.origin, fields["end"] - self.origin)
@@ -256,7 +256,7 @@ class Teller:
 
     # texts
 
-    def tell_program(self, known: Known) -> None:
+    def convert_program(self, known: Known) -> None:
         """Add a program's records, graph and code to the profile."""
         caller, profile = known.caller, self.profile
         profile.records.update((record.id, record) for record in known.records)
@@ -267,7 +267,7 @@ class Teller:
                 for part in one.code.parts:
                     profile.code.setdefault(part.symbol, part.text)
 
-    def tell_sources(self) -> None:
+    def convert_sources(self) -> None:
         """Add the text of every source file that a line names."""
         for file in sorted({line.file for line in self.lines()}):
             text = "".join(linecache.getlines(file))

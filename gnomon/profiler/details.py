@@ -13,7 +13,7 @@ import numpy as np
 from gnomon.profiler.lanes import LaneLayout
 from gnomon.profiler.model import BufferRecord, Event, Line, Profile, Record
 
-__all__ = ["Detail", "alike", "details", "origin", "rates", "text", "title"]
+__all__ = ["Detail", "details", "group_events", "origin", "rates", "text", "title"]
 
 Detail = str | int | float | list[str]
 JOINING = frozenset({"buffer", "run", "group"})
@@ -24,7 +24,7 @@ MOST = 8
 """The maximum number of lines and buffers listed per event."""
 
 
-def alike(
+def group_events(
     profile: Profile, layout: LaneLayout, *arrows: np.ndarray
 ) -> tuple[list[int], np.ndarray]:
     """Group events that differ only in times and rates.

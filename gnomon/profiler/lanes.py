@@ -25,7 +25,7 @@ SORTS = {
     "alloc": POINT,
     "free": POINT,
 }
-"""How each kind of event is drawn; unlisted kinds are plain slices."""
+"""The shape of each kind of event; unlisted kinds are plain slices."""
 
 LANES = 1000
 """A factor of thread numbers that keeps them distinct from process numbers."""

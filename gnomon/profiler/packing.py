@@ -161,7 +161,7 @@ class PagePacking:
     def memory(self) -> dict[str, Any]:
         """Memory over time and at its peak."""
         memory = memory_timeline(self.profile)
-        times, live = thinned(np.array(memory.times, np.int64), np.array(memory.live, np.int64))
+        times, live = thin_curve(np.array(memory.times, np.int64), np.array(memory.live, np.int64))
         buffers = memory.buffers[:MOST_BUFFERS]
         many = Counter((x.line.file, x.line.line) for x in memory.buffers)
         return {
@@ -180,7 +180,7 @@ def cost(of: Cost) -> list[float]:
     return [round(x) for x in whole]
 
 
-def thinned(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def thin_curve(times: np.ndarray, live: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Reduce a curve to at most MOST_POINTS points that keep its peaks and valleys."""
     if len(times) <= MOST_POINTS:
         return times, live

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gnomon.profiler.details import Detail, alike, details, origin, rates, text, title
+from gnomon.profiler.details import Detail, details, group_events, origin, rates, text, title
 from gnomon.profiler.lanes import LANES, POINT, arrange
 from gnomon.profiler.merge import meetings, merge
 from gnomon.profiler.model import Line, Profile
@@ -150,7 +150,7 @@ class PerfettoWriter:
         A packet of the counter has the index of a point instead of an event.
         """
         layout = self.layout
-        firsts, form = alike(self.profile, layout, self.arrows, self.meets)
+        firsts, form = group_events(self.profile, layout, self.arrows, self.meets)
         begins, ways = zip(*map(self.begin, firsts), strict=True) if firsts else ((), ())
         ends = [self.end(lane) for lane in range(len(layout.lanes))]
         opens, event = layout.walk >= 0, np.maximum(layout.walk, ~layout.walk)

@@ -21,7 +21,7 @@ from gnomon.profiler.reports import (
     by_source_line,
     totals,
 )
-from gnomon.program.units import digits, scaled
+from gnomon.program.units import digits, metric
 
 __all__ = [
     "kernel_table",
@@ -45,7 +45,7 @@ def line_table(profile: Profile, most: int = 10) -> Table:
         made.add_row(
             str(row.cost.kernels),
             *costs(row.cost, all_.busy, all_.steps),
-            scaled(row.allocated / max(1, all_.steps), "B") if row.allocated else "",
+            metric(row.allocated / max(1, all_.steps), "B") if row.allocated else "",
             line_text(profile, row),
         )
     return made
@@ -113,7 +113,7 @@ def memory_table(memory: Memory, most: int = 10) -> Table:
     made.columns[2].justify = "left"
     for each in memory.buffers[:most]:
         part = f"{each.nbytes / memory.peak:.0%}"
-        made.add_row(scaled(each.nbytes, "B"), part, Text(each.name), place_text(each.line))
+        made.add_row(metric(each.nbytes, "B"), part, Text(each.name), place_text(each.line))
     return made
 
 

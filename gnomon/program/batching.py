@@ -33,7 +33,7 @@ def in_order(
         sizes = {x: hint(nbytes(x)) for k in kernels for x in k.buffers if x not in lasting}
         order = arranged(works, sizes)
         kernels, works = [kernels[k] for k in order], [works[k] for k in order]
-    return batched(kernels, works) if allows("batch") else kernels
+    return batch_kernels(kernels, works) if allows("batch") else kernels
 
 
 def work(kernel: Kernel) -> KernelWork:
@@ -42,7 +42,7 @@ def work(kernel: Kernel) -> KernelWork:
     return KernelWork(kernel.buffers[: kernel.outputs], (*kernel.buffers[kernel.outputs :], *after))
 
 
-def batched(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kernel]:
+def batch_kernels(kernels: Sequence[Kernel], works: Sequence[KernelWork]) -> list[Kernel]:
     """Kernels with those of one stage and code merged into batches, in the first one's position."""
     groups: dict[object, list[Kernel]] = {}
     sent = sent_in_bounds(kernels)

@@ -20,7 +20,7 @@ from gnomon.schedule.clustering import operand_bases
 from gnomon.schedule.fusion import Fusion
 from gnomon.schedule.notes import Notes
 
-__all__ = ["ControlCall", "ProgramBlock", "control", "separated"]
+__all__ = ["ControlCall", "ProgramBlock", "control", "separate_outputs"]
 
 Build = Callable[[Graph], "ProgramBlock"]
 """A graph through the passes, as a block whose outputs are buffers of their own."""
@@ -149,7 +149,7 @@ def copies(nodes: Sequence[Node]) -> Graph:
     return Graph(leaves, leaves)
 
 
-def separated(graph: Graph) -> Graph:
+def separate_outputs(graph: Graph) -> Graph:
     """A graph with copies where outputs are equal or inputs, so that each can have memory."""
     taken, outputs = set(graph.inputs), []
     for x in graph.outputs:

@@ -14,7 +14,7 @@ from gnomon.errors import CompileError
 from gnomon.ir.node import Node
 from gnomon.program.blocks import ControlCall, ProgramBlock
 from gnomon.program.kernel import Kernel
-from gnomon.schedule.memory import ALIGN, LiveInterval, nbytes, plan_memory, rounded
+from gnomon.schedule.memory import ALIGN, LiveInterval, in_lines, nbytes, plan_memory
 from gnomon.settings import current
 
 __all__ = ["BufferAssignment", "ControlMemory", "Overlays", "given_up", "places_of"]
@@ -126,12 +126,12 @@ class ControlMemory:
         self.offsets, end = [], 0
         for x in self.carried:
             self.offsets.append(end)
-            end += rounded(nbytes(x))
+            end += in_lines(nbytes(x))
         self.other, self.test = end, 2 * end
         end = 2 * end + (ALIGN if "test" in control.blocks else 0)
         self.newer: dict[Node, int] = {}
         for x in control.folded:
             self.newer[x] = end
-            end += rounded(nbytes(x))
+            end += in_lines(nbytes(x))
         self.inner = end
         self.total = self.inner + max(x.memory.total for x in self.assignments.values())

@@ -13,7 +13,7 @@ from gnomon.ops.chunks import Chunk, ValuePart
 from gnomon.ops.registry import facts_of
 from gnomon.program.kernel import Kernel
 
-__all__ = ["apart", "by_chunks"]
+__all__ = ["by_chunks", "with_chunks"]
 
 ChunkGraph = Callable[[Graph], tuple[Graph, Sequence[Kernel]]]
 """A graph after all passes, and its kernels."""
@@ -54,19 +54,19 @@ def kernels_of_chunk(
             if x not in homes:
                 # what one chunk alone needs: of its own in each, so that memory is shared
                 homes[x] = ValuePart(arena.input(x.shape, x.dtype, "chunk"))
-    return [placed(k, homes, nodes) for k in kernels]
+    return [place_in(k, homes, nodes) for k in kernels]
 
 
-def placed(kernel: Kernel, homes: Mapping[Node, ValuePart], nodes: tuple[Node, ...]) -> Kernel:
+def place_in(kernel: Kernel, homes: Mapping[Node, ValuePart], nodes: tuple[Node, ...]) -> Kernel:
     """A kernel with the buffers that `homes` names."""
     return replace(
         kernel,
         homes=tuple((homes[x].node, homes[x].start * x.dtype.itemsize) for x in kernel.buffers),
-        members=tuple(placed(k, homes, nodes) for k in kernel.members),
+        members=tuple(place_in(k, homes, nodes) for k in kernel.members),
         nodes=nodes,
     )
 
 
-def apart(kernels: Iterable[Kernel]) -> list[Kernel]:
+def with_chunks(kernels: Iterable[Kernel]) -> list[Kernel]:
     """Kernels in order, with chunks in place of their regions."""
     return [chunk for kernel in kernels for chunk in kernel.chunks or (kernel,)]

@@ -140,14 +140,14 @@ def calls_by_value(
     for k, part in enumerate(parts):
         for x in {x for x, _ in places_of(part)}:
             touched.setdefault(x, []).append(k)
-        for x in written(part):
+        for x in written_values(part):
             made.setdefault(x, []).append(k)
     return touched, made
 
 
 def work(part: Kernel | ControlCall) -> TimedCall:
     """A part's cost: reads, writes, flops and bytes, which order calls around transfers."""
-    made = written(part)
+    made = written_values(part)
     read = tuple(x for x, _ in places_of(part)[part.outputs :])
     kernels = [part] if isinstance(part, Kernel) else [*part.kernels()]
     flops = sum(k.flops * k.times for k in kernels)
@@ -205,7 +205,7 @@ def requests(part: Kernel) -> int:
     return max(base.REQUESTS, (len(part.numbers) - LISTED) // len(base.Message._fields))
 
 
-def written(part: Kernel | ControlCall) -> tuple[Node, ...]:
+def written_values(part: Kernel | ControlCall) -> tuple[Node, ...]:
     """The values that a part writes."""
     if isinstance(part, Kernel):
         return tuple(x for x, _ in part.places[: part.outputs])

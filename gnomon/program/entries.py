@@ -51,7 +51,7 @@ class ExternalEntry:
         """Call the operation on copies of its operands, and copy its results to their buffers."""
         kinds = (*self.call.made, *self.call.given)
         words = (ctypes.c_int64 * len(kinds)).from_address(slots)
-        places = [place(at, kind) for at, kind in zip(words, kinds, strict=True)]
+        places = [buffer_array(at, kind) for at, kind in zip(words, kinds, strict=True)]
         count = len(self.call.made)
         given = [x.copy() for x in places[count:]]
         found = external_of(self.call.key).compute(self.call.said, given)
@@ -65,7 +65,7 @@ class ExternalEntry:
             x[...] = value
 
 
-def place(address: int, kind: BufferKind) -> np.ndarray:
+def buffer_array(address: int, kind: BufferKind) -> np.ndarray:
     """The memory of a call's buffer as an array, valid during the call."""
     shape, name = kind
     dtype = dtype_of(name)

@@ -23,7 +23,7 @@ from gnomon.runtime import events, perf_map
 from gnomon.runtime.buffer import DeviceBuffer, others, size_class
 from gnomon.runtime.cache import digest
 from gnomon.runtime.comm import here
-from gnomon.runtime.joined import ProgramRows, rows_of
+from gnomon.runtime.joined import ProgramRows, table_rows
 from gnomon.runtime.program import Call
 from gnomon.settings import current
 
@@ -109,7 +109,7 @@ class Executable:
     def explain_fusions(self) -> str:
         """The fusions: what products compute in their own calls, what loops store, and why."""
         found = listing.fusions(list(self.block.decisions()))
-        kept = loosen.kept(self.block.graph) if self._settings.numerics == "fast" else []
+        kept = loosen.kept_leaves(self.block.graph) if self._settings.numerics == "fast" else []
         return "\n".join([found, *kept])
 
     def results(self) -> list[tuple[int, tuple[Site, ...]]]:
@@ -182,7 +182,7 @@ class Executable:
         """The program as rows of a longer table; None if a run is more than its native call."""
         tables, more = self.program.tables, (self.kept, self.meshes, self._numbers, self._entries)
         plain = self._plain and tables is not None and not any(more)
-        return rows_of(*tables, self.plan.needs) if plain else None
+        return table_rows(*tables, self.plan.needs) if plain else None
 
     def _groups(self, given: list[int]) -> list[Link]:
         """The links along the mesh axes; appends the addresses of rank numbers to `given`."""

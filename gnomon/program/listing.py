@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
 from gnomon.program.kernel import PACK, Kernel, traffic
-from gnomon.program.units import aligned, counted, scaled
+from gnomon.program.units import align_columns, counted, metric
 from gnomon.schedule.memory import nbytes
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MOST_SHAPES = 4
 def listing(kernels: Sequence[Kernel], memory: MemoryPlan, only: str = "") -> str:
     """A program's totals, then its kernels in running order; `only` selects by name."""
     rows = [row(kernel) for kernel in kernels if only in kernel.name]
-    return "\n".join([summary(kernels, memory), *aligned(rows)])
+    return "\n".join([summary(kernels, memory), *align_columns(rows)])
 
 
 def captured(program: Any) -> str:
@@ -42,14 +42,14 @@ def summary(kernels: Sequence[Kernel], memory: MemoryPlan) -> str:
     """A program in one line: kernels, work, memory."""
     codes = len({each.code.symbol for k in kernels for each in (k, *k.members)})
     kept = [k.buffers[0] for k in kernels if k.name == PACK]
-    size = scaled(sum(nbytes(x) for x in kept), "B")
+    size = metric(sum(nbytes(x) for x in kept), "B")
     kernels = [k for k in kernels if k.name != PACK]
     more = f"; {size} in panels, packed when {counted(len(kept), 'weight')} changed" if kept else ""
     return (
         f"{counted(len(kernels), 'kernel')} of {counted(codes, 'code')}; "
-        f"{scaled(sum(k.flops * k.times for k in kernels), 'flop')}, "
-        f"{scaled(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
-        f"{scaled(memory.total, 'B')} of memory in between, {scaled(memory.bound, 'B')} at least "
+        f"{metric(sum(k.flops * k.times for k in kernels), 'flop')}, "
+        f"{metric(sum(traffic(k) * k.times for k in kernels), 'B')} read or written; "
+        f"{metric(memory.total, 'B')} of memory in between, {metric(memory.bound, 'B')} at least "
         f"in this order ({memory.total / max(memory.bound, 1):.2f} x){more}"
     )
 
@@ -59,7 +59,7 @@ def row(kernel: Kernel) -> tuple[str, ...]:
     given = shapes(kernel.buffers[kernel.outputs :])
     made = shapes(kernel.buffers[: kernel.outputs])
     amounts = kernel.flops * kernel.times, traffic(kernel) * kernel.times
-    work = scaled(amounts[0], "flop"), scaled(amounts[1], "B")
+    work = metric(amounts[0], "flop"), metric(amounts[1], "B")
     name = f"{kernel.name} ({len(kernel.members)})" if kernel.members else kernel.name
     name = f"{name} x{kernel.times}" if kernel.times != 1 else name
     return name, *work, f"{given} -> {made}".lstrip(), where(kernel)
@@ -81,13 +81,13 @@ def fusions(decisions: Sequence[Fusion]) -> str:
     ]
     sums = summed([each for each in decisions if each.kind not in WAYS])
     total = f"{counted(len(products), 'candidate')}, {done} done{search(products)}"
-    return "\n".join([total, *aligned(lines), *sums])
+    return "\n".join([total, *align_columns(lines), *sums])
 
 
 def weighed(each: Fusion) -> tuple[str, ...]:
     """The row of a product and its fused elementwise work."""
     names = ", ".join(dict.fromkeys(x.params["f"] for x in each.nodes))
-    moved = f"{scaled(each.apart, 'B')} apart", f"{scaled(each.together, 'B')} together"
+    moved = f"{metric(each.apart, 'B')} apart", f"{metric(each.together, 'B')} together"
     verdict = (each.refused or "done") + times_of([each])
     return shapes((each.maker,)), f"{WAYS[each.kind]} {names}", *moved, verdict
 
@@ -133,11 +133,11 @@ def summed(decisions: Sequence[Fusion]) -> list[str]:
         most = max(found, key=lambda each: each.apart)
         verdict = f"{APART[kind]}: {refused}" if refused else DONE[kind]
         verdict += times_of(found)
-        size = scaled(sum(each.apart for each in found) / 2, "B")
+        size = metric(sum(each.apart for each in found) / 2, "B")
         ends = (f"{label(x)} ({of_lines(x)})" for x in (most.maker, most.nodes[-1]))
         rows.append((counted(len(found), "value"), verdict, size, " and ".join(ends)))
     title = f"between operations, the largest of each kind named{search(decisions)}:"
-    return [title, *aligned(rows)] if rows else []
+    return [title, *align_columns(rows)] if rows else []
 
 
 def label(node: Node) -> str:

@@ -14,7 +14,7 @@ from gnomon.ir.provenance import Site
 from gnomon.ops.registry import REGIONS
 from gnomon.program.blocks import ProgramBlock
 from gnomon.program.liveness import values_of
-from gnomon.program.units import scaled
+from gnomon.program.units import metric
 from gnomon.schedule.memory import nbytes
 
 __all__ = ["LiveValue", "check", "live_at_peak"]
@@ -37,7 +37,7 @@ class LiveValue:
         name = f" {self.sites[0].name}" if self.sites and self.sites[0].name else ""
         phase = f", {self.sites[0].phase}" if self.sites else ""
         line = f"  {self.sites[0]}" if self.sites else ""
-        return f"{scaled(self.nbytes, 'B'):>9}  {kind}  {self.role}{name}{phase}{line}"
+        return f"{metric(self.nbytes, 'B'):>9}  {kind}  {self.role}{name}{phase}{line}"
 
 
 def live_at_peak(block: ProgramBlock) -> list[LiveValue]:
@@ -63,7 +63,7 @@ def check(block: ProgramBlock, title: str, needed: int, used: int, limit: int) -
     live = live_at_peak(block)
     rows = "\n".join(f"  {each}" for each in live[:MOST])
     hints = "; ".join(advice(live))
-    wanted, taken, most = (scaled(size, "B") for size in (needed, used, limit))
+    wanted, taken, most = (metric(size, "B") for size in (needed, used, limit))
     raise OutOfMemory(
         f"memory: {title} needs {wanted} beside {taken} in use: the limit is "
         f"{most}. Nothing was run. Its largest buffers when it holds most:\n{rows}\n"

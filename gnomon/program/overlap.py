@@ -19,7 +19,7 @@ __all__ = [
     "Overlap",
     "TimedCall",
     "computing",
-    "fed",
+    "dependents",
     "needed",
     "overlapped",
     "reached",
@@ -232,7 +232,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
         if work.gathers
     }
     order = sorted((k for k in readers if readers[k]), key=lambda k: readers[k][0])
-    feeds = fed(needs) if any(work.is_ordered for work in works) else None
+    feeds = dependents(needs) if any(work.is_ordered for work in works) else None
     for before, k in zip(order, order[2:], strict=False):
         waited = {j for j in readers[before] if j != k and j < readers[k][0]}
         waited -= reached([k], feeds) if feeds else set()
@@ -241,7 +241,7 @@ def bounded(works: Sequence[TimedCall], needs: list[set[int]]) -> None:
             feeds[j].add(k)
 
 
-def fed(needs: Sequence[set[int]]) -> list[set[int]]:
+def dependents(needs: Sequence[set[int]]) -> list[set[int]]:
     """For each call, the calls that depend on it."""
     feeds: list[set[int]] = [set() for _ in needs]
     for k, needs_of_one in enumerate(needs):

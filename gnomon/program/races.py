@@ -42,7 +42,7 @@ class Race(NamedTuple):
         other = f" of {described(self.other)}" if self.other else ""
         return (
             f"races: call {self.call}, {described(self.part)}: "
-            f"{value}{at(self.value)} {self.what}{other}"
+            f"{value}{line_of_value(self.value)} {self.what}{other}"
         )
 
 
@@ -52,7 +52,7 @@ def described(part: Kernel | ControlCall) -> str:
     return f"{part.name} [{sites[0]}]" if sites else part.name
 
 
-def at(node: Node) -> str:
+def line_of_value(node: Node) -> str:
     """The source line of a value."""
     return f" [{node.sites[0]}]" if node.sites else ""
 
@@ -186,7 +186,7 @@ class Check:
         """Record that these bytes hold a value, and no longer an earlier one."""
         rest: list[Access] = []
         for x in self.held.get(made.span.memory, ()):
-            rest += left(x, made.span)
+            rest += subtract_ranges(x, made.span)
         self.held[made.span.memory] = [*rest, made]
 
     def holds(self, wanted: Access) -> bool:
@@ -204,7 +204,7 @@ def meet(one: Span, other: Span) -> bool:
     return one.memory == other.memory and one.start < other.end and other.start < one.end
 
 
-def left(x: Access, taken: Span) -> Sequence[Access]:
+def subtract_ranges(x: Access, taken: Span) -> Sequence[Access]:
     """The parts of a byte range without the taken ones."""
     if not meet(x.span, taken):
         return [x]

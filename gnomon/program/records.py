@@ -330,7 +330,7 @@ def text_of(block: ProgramBlock, names: Mapping[Node, str] | None = None, depth:
     """A program after all passes: a line for each value with the user's line at its end."""
     names, margin = names or names_of(block), "  " * depth
     rows = [
-        f"{margin}{names[x]} = {written(x, names)}: {x.dtype.name}{list(x.shape)}{ending(x)}"
+        f"{margin}{names[x]} = {operation_text(x, names)}: {x.dtype.name}{list(x.shape)}{ending(x)}"
         for x in block.graph.nodes
         if x.op != "input"
     ]
@@ -343,7 +343,7 @@ def text_of(block: ProgramBlock, names: Mapping[Node, str] | None = None, depth:
     return "\n".join([*rows, f"{margin}return {made}"])
 
 
-def written(node: Node, names: Mapping[Node, str]) -> str:
+def operation_text(node: Node, names: Mapping[Node, str]) -> str:
     """An operation on its operands."""
     if node.op == "const":
         return f"{node.params['value']}"

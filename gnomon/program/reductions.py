@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from gnomon.program.overlap import Overlap, TimedCall, fed, needed, overlapped, reached
+from gnomon.program.overlap import Overlap, TimedCall, dependents, needed, overlapped, reached
 
 __all__ = ["AUTO", "BoundedRun", "reductions_bounded", "runs_by_bound"]
 
@@ -37,10 +37,10 @@ def reductions_bounded(works: Sequence[TimedCall]) -> tuple[list[int], tuple[Bou
     if not limits:
         return overlapped(works), ()
     runs = tuple(runs_by_bound(works)) if AUTO in limits else ()
-    return Overlap(works, with_bound(works, chosen(runs))).order(), runs
+    return Overlap(works, with_bound(works, choose_bound(runs))).order(), runs
 
 
-def chosen(runs: Sequence[BoundedRun]) -> int:
+def choose_bound(runs: Sequence[BoundedRun]) -> int:
     """The smallest bound that is as fast as the largest one."""
     return next((x.bound for x in runs if x.stall <= runs[-1].stall), 0)
 
@@ -118,7 +118,7 @@ def with_bound(works: Sequence[TimedCall], auto: int) -> list[set[int]]:
     """
     needs, ends = needed(works), Ends(works)
     order = [k for k in overlapped(works) if works[k].reduces]
-    feeds = fed(needs)
+    feeds = dependents(needs)
     for at, k in enumerate(order):
         bound = bound_of(works[k], auto)
         if 0 < bound <= at:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from gnomon.ir.show import log
 from gnomon.program.kernel import Kernel, traffic
 from gnomon.program.listing import where
-from gnomon.program.units import aligned, scaled
+from gnomon.program.units import align_columns, metric
 from gnomon.runtime import events
 from gnomon.runtime.program import Call, Program
 from gnomon.settings import current
@@ -45,7 +45,7 @@ def timed(made: Made) -> Iterator[None]:
     for fields in heard:
         rows = times(made, fields["records"])
         if rows:
-            log(2, lambda rows=rows: "\n".join(aligned(rows)))
+            log(2, lambda rows=rows: "\n".join(align_columns(rows)))
 
 
 def times(made: Made, records: Sequence[Any]) -> list[tuple[str, ...]]:
@@ -58,8 +58,8 @@ def times(made: Made, records: Sequence[Any]) -> list[tuple[str, ...]]:
         if any(spent) and only in kernel.name:
             many = kernel.times / seconds
             speed, flow = (
-                scaled(kernel.flops * many, "flop/s"),
-                scaled(traffic(kernel) * many, "B/s"),
+                metric(kernel.flops * many, "flop/s"),
+                metric(traffic(kernel) * many, "B/s"),
             )
             time = f"{1e6 * seconds:.3g} us"
             found.append((kernel.name, time, speed, flow, where(kernel)))

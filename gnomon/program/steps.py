@@ -33,7 +33,7 @@ from gnomon.runtime.program import (
 from gnomon.schedule.memory import nbytes
 from gnomon.schedule.order import Span, Touch, barriers
 
-__all__ = ["StepTable", "moved"]
+__all__ = ["StepTable", "shift_slot"]
 
 Slots = dict[Node, Slot]
 
@@ -123,7 +123,7 @@ class StepTable:
         size = () if kernel.size is None else (ConstantSlot(kernel.size),)
         report = (self.report, ConstantSlot(self.checks)) if kernel.checks else ()
         numbers = map(ConstantSlot, kernel.numbers)
-        places = (moved(slots[x], start) for x, start in kernel.places)
+        places = (shift_slot(slots[x], start) for x, start in kernel.places)
         group = (self.groups[kernel.mesh],) if kernel.mesh else ()
         entry = (self.entries[kernel.external],) if kernel.external else ()
         called = (FunctionSlot(code.symbol) for code in kernel.called)
@@ -220,7 +220,7 @@ class Loop:
         table.steps.append(Set(self.counter, ConstantSlot(self.length)))
         for x, register in self.moving.items():
             start = max(self.length - 1, 0) * self.steps_of(x) if self.back else 0
-            table.steps.append(Set(register, moved(slots[x], start)))
+            table.steps.append(Set(register, shift_slot(slots[x], start)))
 
     def read_by(self, block: ProgramBlock, slots: Slots) -> Slots:
         """The slots of a block's inputs in a loop."""
@@ -284,7 +284,7 @@ def given_to(
     return {x: slots[y] for x, y in (*reads, *makes)}
 
 
-def moved(slot: Slot, start: int) -> Slot:
+def shift_slot(slot: Slot, start: int) -> Slot:
     """A slot moved by some bytes."""
     return replace(slot, offset=slot.offset + start) if start else slot
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["aligned", "counted", "digits", "scaled"]
+__all__ = ["align_columns", "counted", "digits", "metric"]
 
 
 def counted(number: int, what: str) -> str:
@@ -14,7 +14,7 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def scaled(number: float, unit: str) -> str:
+def metric(number: float, unit: str) -> str:
     """A number with three digits and a decimal prefix of its unit.
 
     >>> scaled(0, "flop"), scaled(640, "B"), scaled(24_600, "B"), scaled(3_200_000_000, "flop/s")
@@ -36,7 +36,7 @@ def digits(number: float) -> str:
     return f"{number:.{places}f}"
 
 
-def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+def align_columns(rows: list[tuple[str, ...]]) -> list[str]:
     """Rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     cells = ((text.ljust(width) for text, width in zip(r, widths, strict=True)) for r in rows)

@@ -16,7 +16,7 @@ from gnomon.runtime import native, threads
 from gnomon.runtime.buffer import memory, size_class
 from gnomon.runtime.program import ARENA_BASE, LEAST_SCRATCH, Needs, RunState
 
-__all__ = ["JoinedPrograms", "ProgramRows", "joined_rows", "rows_of"]
+__all__ = ["JoinedPrograms", "ProgramRows", "joined_rows", "table_rows"]
 
 BARRIER, FIRST, KIND, TARGET = (
     at // 8 for at in (native.BARRIER, native.FIRST_SLOT, native.KIND, native.TARGET)
@@ -38,7 +38,7 @@ class ProgramRows(NamedTuple):
     needs: Needs
 
 
-def rows_of(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows | None:
+def table_rows(steps: np.ndarray, bound: np.ndarray, needs: Needs) -> ProgramRows | None:
     """The rows of a program's own table; None if loops change slots."""
     if needs.registers or needs.scalars:
         return None

@@ -128,21 +128,21 @@ def unlink() -> None:
 
 def mappings_for(mappings: int) -> int:
     """The mappings left for codes; where few are left, cached programs are dropped first."""
-    if left() < mappings:
+    if mappings_left() < mappings:
         memo.age()
         memo.age()
         gc.collect()
         unlink()
-    if left() < mappings:
+    if mappings_left() < mappings:
         used, most = system.mappings()
         raise CompileError(
             f"link: this process has {used:,} of the {most:,} memory mappings that the system "
             "allows it. Hold fewer compiled functions or mapped files, or raise vm.max_map_count."
         )
-    return left() - mappings
+    return mappings_left() - mappings
 
 
-def left() -> int:
+def mappings_left() -> int:
     """The number of mappings that codes may take: all but an eighth of the system's limit."""
     used, most = system.mappings()
     return most - most // 8 - used

@@ -197,11 +197,11 @@ def write_execute(module: LLVMModule) -> None:
     e.label("branch")
     at = slot_value(e, own, bindings, first)
     byte = e.load(e.value(f"inttoptr i64 {at} to ptr"), "i8", 1)
-    onward = [(chosen(e, f"i8 {byte}", target, following), "branch")]
+    onward = [(emit_branch(e, f"i8 {byte}", target, following), "branch")]
     e.do("br label %step")
     e.label("skip")
     number = slot_value(e, own, bindings, first)
-    onward += [(chosen(e, f"i64 {number}", target, following), "skip")]
+    onward += [(emit_branch(e, f"i64 {number}", target, following), "skip")]
     e.do("br label %step")
     e.label("set")
     e.store(slot_value(e, own, bindings, first), e.offset(own, target), "i64", 8)
@@ -221,7 +221,7 @@ def write_execute(module: LLVMModule) -> None:
     e.ret()
 
 
-def chosen(e: Emitter, number: str, target: str, following: str) -> str:
+def emit_branch(e: Emitter, number: str, target: str, following: str) -> str:
     """Emit the next step: `target` if a number is zero, else the following one."""
     zero = e.value(f"icmp eq {number}, 0")
     return e.value(f"select i1 {zero}, i64 {target}, i64 {following}")

@@ -84,7 +84,7 @@ def machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMach
     )
 
 
-def check(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
+def parse_checked(module: llvm.ModuleRef, generator: llvm.TargetMachine) -> None:
     """Set the target of a parsed module, and verify it."""
     module.triple = generator.triple
     module.data_layout = str(generator.target_data)
@@ -124,7 +124,7 @@ def compile_text(text: str, triple: str, cpu: str, features: str, level: int, pa
         llvm.create_context() as context,
         llvm.parse_assembly(mended(text, features), context) as module,
     ):
-        check(module, generator)
+        parse_checked(module, generator)
         if passes:
             optimize(module, generator, passes)
         if not triple.startswith(CARDS):

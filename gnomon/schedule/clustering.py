@@ -31,7 +31,7 @@ from gnomon.schedule.cluster import (
 from gnomon.schedule.cluster_order import ClusterOrder
 from gnomon.schedule.fusion import Weighed
 from gnomon.schedule.glance import Reading, glance
-from gnomon.schedule.nested import factors, plain, stored_operands, whole_below
+from gnomon.schedule.nested import by_strides, factors, stored_operands, whole_below
 from gnomon.schedule.placed import Placed
 
 OPAQUE = frozenset({"contract", "scan", "sort", "scatter", "region", "external", *TRANSFERS})
@@ -298,10 +298,12 @@ def operand_bases(node: Node) -> tuple[Node, ...]:
     claim = facts_of(node).claim
     if claim is not None and claim.over:
         first, *others, last = node.inputs
-        return whole_below(first), *others, plain(last).node
+        return whole_below(first), *others, by_strides(last).node
     if claim is not None and claim.strided:
         inputs = stored_operands(node)
         seen = (x.rank in claim.strided and x.dtype.is_floating_point for x in inputs)
-        return tuple(plain(x).node if views else x for x, views in zip(inputs, seen, strict=True))
+        return tuple(
+            by_strides(x).node if views else x for x, views in zip(inputs, seen, strict=True)
+        )
     whole = node.op in CONTROL or node.op in TRANSFERS or node.op == "external"
     return tuple(map(whole_below, node.inputs)) if whole else node.inputs

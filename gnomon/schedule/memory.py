@@ -71,7 +71,7 @@ def owners(intervals: Sequence[LiveInterval], heirs: Mapping[int, int]) -> list[
 
 def disjoint(intervals: Sequence[LiveInterval]) -> MemoryPlan:
     """The plan for constant sizes: values that are alive together have separate bytes."""
-    rows = [(rounded(x.nbytes), x.first, x.last) for x in intervals]
+    rows = [(in_lines(x.nbytes), x.first, x.last) for x in intervals]
     largest = sorted(range(len(rows)), key=lambda k: (-intervals[k].nbytes, rows[k][1]))
     offsets, taken = [0] * len(rows), PlacedValues(len(rows))
     for k in largest:
@@ -99,7 +99,7 @@ def shared_places(intervals: Sequence[LiveInterval]) -> MemoryPlan:
     for group in groups:
         for k in group:
             offsets[k] = end
-        end += late(largest, *dict.fromkeys(rounded(intervals[k].nbytes) for k in group))
+        end += late(largest, *dict.fromkeys(in_lines(intervals[k].nbytes) for k in group))
     known = [x._replace(nbytes=hint(x.nbytes)) for x in intervals]
     return MemoryPlan(tuple(offsets), end, liveness_bound(known))
 
@@ -142,7 +142,7 @@ def nbytes(x: Node) -> int:
     return x.size * x.dtype.itemsize
 
 
-def rounded(nbytes: int) -> int:
+def in_lines(nbytes: int) -> int:
     """Bytes rounded up to a whole number of cache lines."""
     return -(-nbytes // ALIGN) * ALIGN
 
@@ -151,6 +151,6 @@ def liveness_bound(intervals: Sequence[LiveInterval]) -> int:
     """The most bytes alive during one call."""
     steps = [0] * (max((x.last for x in intervals), default=0) + 2)
     for size, first, last in intervals:
-        steps[first] += rounded(size)
-        steps[last + 1] -= rounded(size)
+        steps[first] += in_lines(size)
+        steps[last + 1] -= in_lines(size)
     return max(accumulate(steps))

@@ -38,7 +38,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 def nested(view: Node) -> Nested:
     """The reading of one node through views: by strides, by a reshape of these, or as stored."""
     if view.op != "reshape" or not view.size or strided(view) is not None:
-        return plain(view)
+        return by_strides(view)
     found, groups = strided(view.inputs[0]), regrouped(view.inputs[0].shape, view.shape)
     if found is None or groups is None:
         return stored(view)
@@ -76,7 +76,7 @@ def factors(node: Node) -> tuple[Nested, Nested]:
     a, b = (nested(x) for x in node.inputs)
     shared = ((a.axes[left.index(c)], b.axes[right.index(c)]) for c in left if c in right)
     if any(common(nests) is None for nests in shared):
-        a, b = (plain(x) for x in node.inputs)
+        a, b = (by_strides(x) for x in node.inputs)
     if any(found.node.size != x.size for found, x in zip((a, b), node.inputs, strict=True)):
         return a, b  # windows overlap, and a convolution's kernel reads them as they are
     return packed_narrow(a), packed_narrow(b)
@@ -99,7 +99,7 @@ def whole_below(x: Node) -> Node:
     return x
 
 
-def plain(x: Node) -> Nested:
+def by_strides(x: Node) -> Nested:
     """The reading of a node by plain strides, or as it is stored."""
     found = strided(x)
     if found is None:

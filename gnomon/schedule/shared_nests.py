@@ -69,7 +69,7 @@ def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers]
         if parts.graphs:
             return None
         fixed = tuple([parts.numbers[k] for k in (*parts.leaves, *parts.fixed)])
-        rows.append((parts.outline, *row[1:], fixed, folded(node)))
+        rows.append((parts.outline, *row[1:], fixed, folded_size(node)))
         numbers += parts.numbers
     if any(map(is_symbolic, numbers)):
         return None
@@ -77,7 +77,7 @@ def outline_and_numbers(signature: ClusterSignature) -> tuple[Hashable, Numbers]
     return (signature.key[0], tuple(rows), small), tuple(numbers)
 
 
-def folded(node: Node) -> int | None:
+def folded_size(node: Node) -> int | None:
     """The size of the axis that a reduction folds; None for other nodes."""
     if node.op != "reduce":
         return None

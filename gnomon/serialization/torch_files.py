@@ -27,7 +27,7 @@ from gnomon.serialization.pickled import Interpreter, key, only
 from gnomon.serialization.strided import is_whole, strided
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.module_versions import Watched
-from gnomon.tensor.placing import moved
+from gnomon.tensor.placing import on_device
 from gnomon.tensor.storage import TypedStorage
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
@@ -91,7 +91,7 @@ class SavedStorage:
 
     def placed(self, elements: np.ndarray) -> Tensor:
         """A tensor of an array on the storage's device; on "meta" nothing is read."""
-        return moved("load", from_array(elements), self.device)
+        return on_device("load", from_array(elements), self.device)
 
     def twin(self, dtype: DType) -> Tensor | None:
         """A view of a loaded real tensor as complex numbers, or the reverse; None if not loaded."""
@@ -233,7 +233,7 @@ def read_into(storage: SavedStorage, file: Bounded) -> None:
 # what a pickle may name
 
 
-def rebuilt(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any) -> Tensor:
+def restore(storage: SavedStorage, offset: int, size: tuple, stride: tuple, *more: Any) -> Tensor:
     """A tensor of a storage's dtype. more: requires_grad, hooks, and pending conj and neg."""
     made = only(storage, SavedStorage).tensor(storage.dtype, offset, size, stride)
     waiting = only(more[2], dict) if len(more) > 2 else {}
@@ -259,7 +259,7 @@ def parameter(data: Tensor, requires_grad: bool, _: Any = None, state: Any = Non
 def of_type(make: Any, kind: Any, arguments: tuple, state: Any) -> Tensor:
     """A tensor of a class, with attributes."""
     ours = isinstance(kind, type) and issubclass(kind, Tensor)  # a class that was let in
-    if make not in (rebuilt, of_dtype, of_no_memory) or not (ours or kind in KINDS):
+    if make not in (restore, of_dtype, of_no_memory) or not (ours or kind in KINDS):
         raise ValueError("a tensor is made by what makes none")
     made = make(*arguments)
     if ours:
@@ -372,8 +372,8 @@ NAMES: dict[str, Any] = {
     "torch.Tensor": "Tensor",
     "torch.nn.parameter.Parameter": "Parameter",
     "torch._tensor._rebuild_from_type_v2": of_type,
-    "torch._utils._rebuild_tensor": rebuilt,
-    "torch._utils._rebuild_tensor_v2": rebuilt,
+    "torch._utils._rebuild_tensor": restore,
+    "torch._utils._rebuild_tensor_v2": restore,
     "torch._utils._rebuild_tensor_v3": of_dtype,
     "torch._utils._rebuild_meta_tensor_no_storage": of_no_memory,
     "torch._utils._rebuild_sparse_tensor": of_sparse,

@@ -24,7 +24,7 @@ from gnomon.serialization.torch_files import DTYPES, FACTORIES, NAMES, settle
 from gnomon.tensor.copies import restored
 from gnomon.tensor.device import CPU, Device
 from gnomon.tensor.module_versions import Watched
-from gnomon.tensor.placing import moved
+from gnomon.tensor.placing import on_device
 from gnomon.tensor.tensor import Size, Tensor, from_array
 
 __all__ = ["Reader"]
@@ -97,7 +97,7 @@ class Reader:
             )
         if dtype is bool_:
             check_truths(f"tensor {number}", content)
-        return moved("load", from_array(content.view(dtype.numpy).reshape(shape)), self.device)
+        return on_device("load", from_array(content.view(dtype.numpy).reshape(shape)), self.device)
 
 
 def tensor_of_pickle(kind: Any, array: Any, requires: Any, attributes: Any) -> Tensor:

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.ir.between import between
+from gnomon.ir.between import nodes_between
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import inherit
 from gnomon.lazy import release
 from gnomon.ops.layouts import place
 from gnomon.passes.accumulate import check_count, rows_over
-from gnomon.tensor.autograd.backward import derived, leaf_values, watched
+from gnomon.tensor.autograd.backward import awaited_nodes, derived, leaf_values
 from gnomon.tensor.autograd.engine import enable_grad, seeds_of
 from gnomon.tensor.autograd.hooks import gather_all, observe
 from gnomon.tensor.borrowing import is_plain_part, numbered
@@ -41,7 +41,7 @@ def accumulate(
     all rows.
     """
     rows = [raw(t) for t in tensors_in(batch)]
-    check(rows, microbatches)
+    refuse_uneven_rows(rows, microbatches)
     if not is_capturing():
         evaluate(rows)
     with enable_grad():
@@ -49,12 +49,12 @@ def accumulate(
     loss, *others = result if isinstance(result, tuple) else (result,)
     seeds = seeds_of([loss], [None], False)
     order = numbered(seeds, is_plain_part)
-    waiting = watched(order)
+    waiting = awaited_nodes(order)
     seen = partial(observe, tracked=False)
     found = derived(seeds, list(waiting), leaf_values(waiting), seen)
     gradients = {node: g for node, g in zip(waiting, found, strict=True) if g is not None}
     roots = [*(raw(x) for x in (loss, *others)), *gradients.values()]
-    made = roots if microbatches == 1 else divided(roots, rows, microbatches)
+    made = roots if microbatches == 1 else over_microbatches(roots, rows, microbatches)
     release.release([loss], seeds, order)
     summed = dict(zip(gradients, made[1 + len(others) :], strict=True))
     gather_all(waiting, [summed.get(node) for node in waiting], None, False)
@@ -62,7 +62,7 @@ def accumulate(
     return given if isinstance(result, tuple) else given[0]
 
 
-def check(rows: Sequence[Node], microbatches: int) -> None:
+def refuse_uneven_rows(rows: Sequence[Node], microbatches: int) -> None:
     """Refuse tensors without rows, or with numbers of rows that differ or are not divisible."""
     counts = sorted({x.shape[0] if x.shape else 0 for x in rows})
     if len(counts) != 1 or not counts[0]:
@@ -77,13 +77,13 @@ def check(rows: Sequence[Node], microbatches: int) -> None:
     check_count(microbatches)
 
 
-def divided(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
+def over_microbatches(roots: Sequence[Node], rows: Sequence[Node], microbatches: int) -> list[Node]:
     """The roots, computed over microbatches of the rows; outside a capture at once."""
     known = {x: x for x in leaves_of(roots, rows)}
     for x in rows:
         with inherit(x.sites):
             known[x] = place(x, rows_over(microbatches), stays=True)
-    made = rebuilt(roots, known)
+    made = rebuild_nodes(roots, known)
     if not is_capturing():
         evaluate(made)
     return made
@@ -104,9 +104,9 @@ def leaves_of(roots: Sequence[Node], rows: Sequence[Node]) -> Iterator[Node]:
             stack.extend(reversed(node.inputs))
 
 
-def rebuilt(nodes: Sequence[Node], known: dict[Node, Node]) -> list[Node]:
+def rebuild_nodes(nodes: Sequence[Node], known: dict[Node, Node]) -> list[Node]:
     """Nodes of a graph, rebuilt in this thread's arena with their source locations."""
-    for node in between(nodes, known):
+    for node in nodes_between(nodes, known):
         with inherit(node.sites):
             inputs = tuple(known[x] for x in node.inputs)
             known[node] = state.arena.node(node.op, inputs, **node.params)

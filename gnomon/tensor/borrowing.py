@@ -18,7 +18,7 @@ from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
 from gnomon.ops.view_primitives import STEPS, places_of
 from gnomon.runtime.buffer import DeviceBuffer
-from gnomon.tensor.state import grads, leaf, mesh_results, settled, state
+from gnomon.tensor.state import grads, leaf, leaf_of_value, mesh_results, state
 
 if TYPE_CHECKING:
     from gnomon.ir.dissected import Dissection
@@ -216,7 +216,7 @@ def is_lent(node: Node) -> bool:
     return node.value is not None and node.value.lent > 0
 
 
-def over(node: Node, value: DeviceBuffer, history: bool) -> Node:
+def copy_if_lent(node: Node, value: DeviceBuffer, history: bool) -> Node:
     """A node of the same value in other bytes, with its history if gradients may need it."""
     if not history:
         return leaf(node.shape, node.dtype, value, node.sites)
@@ -227,13 +227,13 @@ def over(node: Node, value: DeviceBuffer, history: bool) -> Node:
 
 def afresh(node: Node) -> Node:
     """A node to be computed anew, if its lent bytes may have been written to."""
-    return over(node, node.value, True) if is_lent(node) else node
+    return copy_if_lent(node, node.value, True) if is_lent(node) else node
 
 
 def kept_apart(node: Node, lent: bool = False) -> Node:
     """A node whose bytes are not lent."""
     if lent or is_lent(node):
-        return over(node, node.value.copied(), bool(node.watch or node.inputs))
+        return copy_if_lent(node, node.value.copied(), bool(node.watch or node.inputs))
     # a write to the copy must not look like one to the original
     return node.arena.unique("barrier", node) if has_history(node) or node.watch else node
 
@@ -267,7 +267,7 @@ class Images(dict):
 
     def __contains__(self, node: object) -> bool:
         if node not in self.images and node.value is not None and not node.inputs:
-            self[node] = settled(node)
+            self[node] = leaf_of_value(node)
         return node in self.images
 
     def __getitem__(self, node: Node) -> Node:

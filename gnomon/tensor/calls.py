@@ -22,7 +22,7 @@ from gnomon.tensor.autocast import fitted
 from gnomon.tensor.borrowing import kept_apart, taken_apart
 from gnomon.tensor.device import Device
 from gnomon.tensor.overrides import Overridden, is_overriding, public, taken_over
-from gnomon.tensor.state import grads, is_capturing, known, narrow, of_complex, saving
+from gnomon.tensor.state import grads, is_capturing, narrow, of_complex, program_size, saving
 from gnomon.tensor.strides import FORMATS, form_in, has_no_gaps, strided_view_of
 from gnomon.tensor.tensor import (
     Paired,
@@ -40,7 +40,7 @@ from gnomon.tensor.tensor import (
 PLAIN = frozenset({int, float, bool, str, type(None), DType, slice, type(Ellipsis), Device})
 
 
-def unwrapped(value: Any, found: list[Tensor]) -> Any:
+def as_nodes(value: Any, found: list[Tensor]) -> Any:
     """An argument with nodes in place of tensors, which are added to the list."""
     if type(value) in PLAIN:
         return value
@@ -50,7 +50,7 @@ def unwrapped(value: Any, found: list[Tensor]) -> Any:
         found.append(value)
         return node_of(value)
     if isinstance(value, (list, tuple)):
-        made = [unwrapped(v, found) for v in value]
+        made = [as_nodes(v, found) for v in value]
         return made if isinstance(value, list) else tuple(made)
     if isinstance(value, np.ndarray):
         return node_of(from_array(value))
@@ -61,7 +61,7 @@ def unwrapped(value: Any, found: list[Tensor]) -> Any:
     if is_overriding(value):
         raise Overridden
     if hasattr(type(value), "_symint"):
-        return known(value)  # a size of a function that is captured for all of them
+        return program_size(value)  # a size of a function that is captured for all of them
     return next((kind(value) for kind in (int, float) if isinstance(value, kind)), value)
 
 
@@ -82,11 +82,11 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     if before is None:  # all nodes of a call have its line: it is looked up once
         scope.sites = sites_here()
     try:
-        nodes = [unwrapped(value, found) for value in args]
+        nodes = [as_nodes(value, found) for value in args]
         if narrow.get() is not None:
             nodes = [fitted(op, value) for value in nodes]
         if kwargs:
-            named = {word: unwrapped(value, found) for word, value in kwargs.items()}
+            named = {word: as_nodes(value, found) for word, value in kwargs.items()}
             if narrow.get() is not None:
                 named = {word: fitted(op, value) for word, value in named.items()}
             result = op(*nodes, **named)
@@ -146,7 +146,7 @@ def apply_view(op: Op | Callable, args: Sequence, kwargs: dict | None = None) ->
     scope.sites = sites_here() if before is None else before
     try:
         if found is None:
-            result = op(start, *[unwrapped(v, []) for v in args[1:]], **(kwargs or {}))
+            result = op(start, *[as_nodes(v, []) for v in args[1:]], **(kwargs or {}))
             parts, found = views.as_shown(result, start)
             if key is not None and found is not None:
                 views.known[key] = found

@@ -18,7 +18,7 @@ from gnomon.dtypes import DType, float32
 from gnomon.ir.node import Node
 from gnomon.ir.operators import constant
 from gnomon.ops.collectives import After, all_gather, all_reduce, latest, reduce_scatter
-from gnomon.ops.group_folds import Reduction, scaled
+from gnomon.ops.group_folds import Reduction, scale_factor
 from gnomon.ops.joining import cat
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.transfers import send_ranks
@@ -31,7 +31,7 @@ from gnomon.runtime.comm.groups import ProcessGroup
 from gnomon.runtime.comm.posted import start_messages
 from gnomon.tensor.device import refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
-from gnomon.tensor.state import Storage, grads, is_capturing, leaf, state, storage_of
+from gnomon.tensor.state import Storage, is_capturing, leaf, state, storage_of, with_grads
 from gnomon.tensor.tensor import Tensor, detached, node_of, raw, value_of
 from gnomon.tensor.works import Done, Then, Work, begin_fold, begin_gather, begin_reduce
 from gnomon.tensor.writing import write
@@ -40,7 +40,7 @@ __all__ = [
     "Part",
     "elements",
     "fold",
-    "folded",
+    "fold_across",
     "gathered",
     "meet",
     "move",
@@ -73,14 +73,8 @@ class Part(NamedTuple):
 
 def put(target: Tensor, node: Node) -> None:
     """Write the result of a collective into a tensor of as many elements, without gradients."""
-    before = grads.get()
-    try:
-        grads.set(False)
-        if is_capturing():
-            node = detached(node)
-        write(target, reshape(node, raw(target).shape), False)
-    finally:
-        grads.set(before)
+    node = detached(node) if is_capturing() else node
+    with_grads(False, lambda: write(target, reshape(node, raw(target).shape), False))
 
 
 # whole tensors
@@ -96,19 +90,19 @@ def fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> Work:
     """
     ranks, nbytes = group.size(), x.numel() * x.dtype.itemsize
     if is_capturing() or (ranks > 2 and ranks * nbytes > MOST_GATHERED):
-        then(folded(group, x, op))
+        then(fold_across(group, x, op))
         return Done()
     refuse(group, "all_reduce", x.dtype, op)
     return begin_fold(group, "all_reduce", x, op, False, then)
 
 
-def folded(group: ProcessGroup, x: Tensor, op: Reduction) -> Node:
+def fold_across(group: ProcessGroup, x: Tensor, op: Reduction) -> Node:
     """The fold of every rank's x, computed by a program."""
     refuse(group, "all_reduce", x.dtype, op)
 
     def build(node: Node, name: str, after: After) -> Node:
         ranks = group.size()
-        return scaled(node, op, lambda y, m: all_reduce(y, name, ranks, m, after=after))
+        return scale_factor(node, op, lambda y, m: all_reduce(y, name, ranks, m, after=after))
 
     return meet(group, x, build)
 
@@ -118,7 +112,7 @@ def reduce_to(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Th
     if not is_capturing():
         refuse(group, "reduce", x.dtype, op)
         return begin_reduce(group, x, op, root, then)
-    made = folded(group, x, op)
+    made = fold_across(group, x, op)
     if group.rank() == root:
         then(made)
     return Done()
@@ -145,7 +139,7 @@ def scatter_fold(group: ProcessGroup, x: Tensor, op: Reduction, then: Then) -> W
 
     def build(node: Node, name: str, after: After) -> Node:
         row = reshape(node, (node.size,))
-        return scaled(row, op, lambda y, m: reduce_scatter(y, 0, name, ranks, m, after=after))
+        return scale_factor(row, op, lambda y, m: reduce_scatter(y, 0, name, ranks, m, after=after))
 
     then(meet(group, x, build))
     return Done()
@@ -169,7 +163,7 @@ def meet(group: ProcessGroup, x: Tensor, build: Callable[[Node, str, After], Nod
     """The result of a collective of x, now or in a capture."""
     if is_capturing():
         node = node_of(x)
-        return node if not node.size else noted(group, build(node, group.name, before(group)))
+        return node if not node.size else note_latest(group, build(node, group.name, before(group)))
     value, shown = value_of(x), raw(x)
     own = leaf(shown.shape, shown.dtype, value)
     made = build(own, EAGER, ())
@@ -228,7 +222,7 @@ def move_in_program(group: ProcessGroup, sends: Sequence[Part], receives: Sequen
         for part, node in one_round(group, [row for _, row in batch]):
             found.setdefault(id(part.tensor), (part.tensor, []))[1].append((part, node))
     for target, parts in found.values():
-        put(target, pieced(target, parts))
+        put(target, join_pieces(target, parts))
 
 
 PartRow = tuple[int, Part]
@@ -263,7 +257,7 @@ def one_round(group: ProcessGroup, rows: Sequence[PartRow]) -> list[tuple[Part, 
     nothing = [expand(constant(state.arena, 0, dtype), (1,))]
     sources = [x for x in sources if x.size] or nothing
     x = sources[0] if len(sources) == 1 else cat(sources, 0)
-    made = noted(group, send_ranks(x, tuple(places), group.name, group.size(), before(group)))
+    made = note_latest(group, send_ranks(x, tuple(places), group.name, group.size(), before(group)))
     brought = [(p, place[2]) for (sent, p), place in zip(rows, places, strict=True) if not sent]
     return [(p, elements(made, start, p.size)) for p, start in brought]
 
@@ -274,7 +268,7 @@ def elements(x: Node, start: int, size: int) -> Node:
     return row if size == x.size else slice_(row, ((start, start + size, 1),))
 
 
-def pieced(target: Tensor, parts: Sequence[tuple[Part, Node]]) -> Node:
+def join_pieces(target: Tensor, parts: Sequence[tuple[Part, Node]]) -> Node:
     """A tensor's elements: received ones, and its own in gaps."""
     own, pieces, place = node_of(target), [], 0
     for part, node in sorted(parts, key=lambda each: each[0].start):
@@ -301,7 +295,7 @@ def before(group: ProcessGroup) -> After:
     return latest(state.arena, group.name)
 
 
-def noted(group: ProcessGroup, made: Node) -> Node:
+def note_latest(group: ProcessGroup, made: Node) -> Node:
     """Record a collective as the group's latest, which the program has to include."""
     state.arena.latest[group.name] = made
     end = _ends.get(group)

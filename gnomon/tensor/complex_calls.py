@@ -30,7 +30,7 @@ from gnomon.tensor import (
     complex_matrices,
     views,
 )
-from gnomon.tensor.calls import unwrapped
+from gnomon.tensor.calls import as_nodes
 from gnomon.tensor.complex_creation import view_as_complex
 from gnomon.tensor.complex_math import complex_abs, conj, plus
 from gnomon.tensor.complex_tensor import (
@@ -38,7 +38,7 @@ from gnomon.tensor.complex_tensor import (
     Complex,
     as_complex,
     cast,
-    joined,
+    compose,
     of_array,
     parts,
     seen,
@@ -74,7 +74,7 @@ def called(op: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -
         return BESIDE_OPERATIONS[name](*args, **(kwargs or {}))
     args = with_leaves(list(args), lambda x: from_array(x) if isinstance(x, np.ndarray) else x)
     if not tensors_in([*args, *(kwargs or {}).values()]):
-        raise ArgumentError(f"{name}: needs a tensor: got {fitting.shown(args)}.") from None
+        raise ArgumentError(f"{name}: needs a tensor: got {fitting.brief(args)}.") from None
     fitting.refuse_numbers(name, found.function, args)
     bound = inspect.signature(found.function).bind(*args, **found.respell(kwargs or {}))
     refuse_words(name, bound)
@@ -91,7 +91,7 @@ def refuse_words(name: str, bound: inspect.BoundArguments) -> None:
     """Refuse a complex number for an argument that is no operand, such as an axis."""
     for word, value in bound.arguments.items():
         parameter = bound.signature.parameters[word]
-        kind, given = str(parameter.annotation), fitting.shown(value)
+        kind, given = str(parameter.annotation), fitting.brief(value)
         if OPERANDS.search(kind) is None and holds_complex(value):
             raise ArgumentError(f"{name}: {word} must not be complex: got {given}.") from None
         is_one = parameter.kind is not parameter.VAR_POSITIONAL and kind in ONE_OPERAND
@@ -145,7 +145,7 @@ def index_put(x: Complex, indices: Sequence[Any], values: Any, accumulate: bool)
 def filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Complex:
     """A tensor of one value."""
     both = [full(shape, x or 0.0, dtype=dtype.to_real()) for x in parts(value)]
-    return joined(*both).requires_grad_(requires_grad)
+    return compose(*both).requires_grad_(requires_grad)
 
 
 def complex_in(value: Any) -> list[Complex]:
@@ -156,7 +156,7 @@ def complex_in(value: Any) -> list[Complex]:
 def views_of(op: Callable, x: Complex, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The views as steps from a node of the tensor's shape; None for operations beyond views."""
     start = Arena().input(tuple(x.shape), x._pair.dtype)
-    result = op(start, *[unwrapped(v, []) for v in args], **kwargs)
+    result = op(start, *[as_nodes(v, []) for v in args], **kwargs)
     found = [result] if isinstance(result, Node) else result
     chains = [views.chain_between(part, start) for part in found]
     if None in chains:
@@ -181,13 +181,13 @@ def by_parts(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any:
     function = as_function(op)
     both = [function(*part_of(given, k), **kwargs) for k in (0, 1)]
     if isinstance(both[0], Tensor):
-        return joined(*both)
+        return compose(*both)
     if op.facts.views:  # each result is of one argument: a real one's is real
         kept = [not isinstance(x, Complex) for x in tensors_in(args)]
         return tuple(
-            re if real else joined(re, im) for re, im, real in zip(*both, kept, strict=True)
+            re if real else compose(re, im) for re, im, real in zip(*both, kept, strict=True)
         )
-    return type(both[0])(map(joined, *both))
+    return type(both[0])(map(compose, *both))
 
 
 def whole(value: Any, dtype: DType) -> Any:
@@ -209,7 +209,7 @@ def multilinear(op: Op, places: Sequence[int], *args: Any, **kwargs: Any) -> Any
     for choice in product((0, 1), repeat=len(complex_in(args))):
         term, power = function(*picked(args, iter(choice)), **kwargs), sum(choice) % 4
         sums[power % 2] = plus(sums[power % 2], term if power < 2 else -term)
-    return joined(*sums)
+    return compose(*sums)
 
 
 def picked(value: Any, choice: Iterator[int]) -> Any:

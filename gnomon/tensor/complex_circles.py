@@ -23,18 +23,18 @@ from gnomon.tensor.complex_math import (
     times,
     zero_of,
 )
-from gnomon.tensor.complex_tensor import Complex, joined, parts
+from gnomon.tensor.complex_tensor import Complex, compose, parts
 from gnomon.tensor.tensor import Tensor
 
 
 def turned(x: Complex) -> Complex:
     """i · x."""
-    return joined(-x.imag, x.real)
+    return compose(-x.imag, x.real)
 
 
 def turned_back(x: Complex) -> Complex:
     """−i · x."""
-    return joined(x.imag, -x.real)
+    return compose(x.imag, -x.real)
 
 
 def lost(a: Tensor, b: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ def complex_sinh(x: Complex) -> Complex:
     angle = chosen(lost(a, b), zero_of(b), b)
     re = chosen((a == 0) & ~b.isfinite(), a, near.sinh() * angle.cos() * factor)
     im = times(factor, times(near.cosh(), angle.sin()))
-    return joined(chosen(lost(a, b), math.inf, re), chosen(lost(a, b), math.nan, im))
+    return compose(chosen(lost(a, b), math.inf, re), chosen(lost(a, b), math.nan, im))
 
 
 def complex_cosh(x: Complex) -> Complex:
@@ -59,7 +59,7 @@ def complex_cosh(x: Complex) -> Complex:
     angle = chosen(lost(a, b), zero_of(b), b)
     im = times(factor, times(near.sinh(), angle.sin()))
     im = chosen((a == 0) & ~b.isfinite(), a * side(b.detach()), im)
-    return joined(near.cosh() * angle.cos() * factor, chosen(lost(a, b), math.nan, im))
+    return compose(near.cosh() * angle.cos() * factor, chosen(lost(a, b), math.nan, im))
 
 
 def complex_tanh(x: Complex) -> Complex:
@@ -70,13 +70,13 @@ def complex_tanh(x: Complex) -> Complex:
     below = wide * wide + 4 * little * across * across
     re = side(a) * -(size * -4).expm1() / below
     im = 4 * little * angle.sin() * across / below
-    return joined(chosen((a == 0) & ~b.isfinite(), a, re), chosen(a.isnan() & (b == 0), b, im))
+    return compose(chosen((a == 0) & ~b.isfinite(), a, re), chosen(a.isnan() & (b == 0), b, im))
 
 
 def complex_sin(x: Complex) -> Complex:
     """The sine."""
     made = turned_back(complex_sinh(turned(x)))
-    return joined(made.real, chosen(lost(x.imag, x.real), math.inf, made.imag))
+    return compose(made.real, chosen(lost(x.imag, x.real), math.inf, made.imag))
 
 
 def complex_cos(x: Complex) -> Complex:
@@ -92,16 +92,16 @@ def complex_tan(x: Complex) -> Complex:
 # inverses
 
 
-def apart(x: Complex) -> tuple[Complex, Tensor]:
+def mask_huge(x: Complex) -> tuple[Complex, Tensor]:
     """A number, replaced by 0 where it is huge, infinite or NaN, and the mask of that."""
     most = 2.0**60 if x.real.dtype is float32 else 2.0**500
     far = ~((x.real.detach().abs() < most) & (x.imag.detach().abs() < most))
-    return joined(chosen(far, 0.0, x.real), chosen(far, 0.0, x.imag)), far
+    return compose(chosen(far, 0.0, x.real), chosen(far, 0.0, x.imag)), far
 
 
 def of_either(far: Tensor, beyond: tuple[Tensor, Tensor], near: tuple[Tensor, Tensor]) -> Complex:
     """Select parts of one of two complex numbers by a mask."""
-    return joined(*(chosen(far, x, y) for x, y in zip(beyond, near, strict=True)))
+    return compose(*(chosen(far, x, y) for x, y in zip(beyond, near, strict=True)))
 
 
 def right_angle(unknown: Tensor, like: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ def far_log(x: Complex) -> Tensor:
 
 def complex_asinh(x: Complex) -> Complex:
     """The inverse of the hyperbolic sine."""
-    (a, b), (near, far) = parts(x), apart(x)
+    (a, b), (near, far) = parts(x), mask_huge(x)
     s = complex_sqrt(complex_subtract(1.0, turned(near)))
     t = complex_sqrt(complex_add(turned(near), 1.0))
     re = (s.real * t.imag - t.real * s.imag).asinh()
@@ -128,7 +128,7 @@ def complex_asinh(x: Complex) -> Complex:
 
 def complex_acos(x: Complex) -> Complex:
     """The inverse of the cosine."""
-    (a, b), (near, far) = parts(x), apart(x)
+    (a, b), (near, far) = parts(x), mask_huge(x)
     s, t = complex_sqrt(complex_subtract(1.0, near)), complex_sqrt(complex_add(near, 1.0))
     re, im = 2 * F["atan2"](s.real, t.real), (t.real * s.imag - t.imag * s.real).asinh()
     angle = chosen((a == 0) & b.isnan(), math.pi / 2, F["atan2"](b * side(b), a))
@@ -137,7 +137,7 @@ def complex_acos(x: Complex) -> Complex:
 
 def complex_acosh(x: Complex) -> Complex:
     """The inverse of the hyperbolic cosine."""
-    (a, b), (near, far) = parts(x), apart(x)
+    (a, b), (near, far) = parts(x), mask_huge(x)
     s, t = complex_sqrt(complex_subtract(near, 1.0)), complex_sqrt(complex_add(near, 1.0))
     re = (s.real * t.real + s.imag * t.imag).asinh()
     angle = chosen((a == 0) & b.isnan(), math.pi / 2, F["atan2"](b, a))
@@ -146,7 +146,7 @@ def complex_acosh(x: Complex) -> Complex:
 
 def complex_atanh(x: Complex) -> Complex:
     """The inverse of the hyperbolic tangent."""
-    (a, b), (near, far) = parts(x), apart(x)
+    (a, b), (near, far) = parts(x), mask_huge(x)
     c, d = parts(near)
     size = c * side(c)
     # beside a pole the square of the distance may be too small

@@ -9,7 +9,7 @@ from typing import Any
 from gnomon.dtypes import complex64, complex128, promote
 from gnomon.ops.combining import number_of_powers
 from gnomon.tensor.complex_math import complex_abs, conj
-from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
+from gnomon.tensor.complex_tensor import Complex, as_complex, compose, parts
 from gnomon.tensor.creation import ones
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.matrices import powers
@@ -60,7 +60,7 @@ def complex_trapezoid(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -
 def complex_var_mean(x: Complex, *args: Any, **kwargs: Any) -> tuple[Tensor, Any]:
     """The variance of both parts together, and the mean."""
     re, im = (FUNCTIONS["var_mean"](part, *args, **kwargs) for part in parts(x))
-    return re[0] + im[0], joined(re[1], im[1])
+    return re[0] + im[0], compose(re[1], im[1])
 
 
 def complex_std_mean(x: Complex, *args: Any, **kwargs: Any) -> tuple[Tensor, Any]:
@@ -92,7 +92,7 @@ def complex_corrcoef(x: Complex) -> Any:
         return both / both
     size = both.diagonal().real.sqrt()
     ratio = both / size[:, None] / size[None]
-    return joined(*[part.clamp(-1, 1) for part in parts(ratio)])
+    return compose(*[part.clamp(-1, 1) for part in parts(ratio)])
 
 
 def complex_block_diag(*xs: Any) -> Any:
@@ -109,7 +109,7 @@ def of_both_parts(name: str, xs: Sequence[Any]) -> Any:
     """Apply a function that moves elements to real and to imaginary parts, in one dtype."""
     dtype = reduce(promote, [x.dtype for x in xs], complex64)
     given = [parts(as_complex(x, dtype)) for x in xs]
-    return joined(*[FUNCTIONS[name](*part) for part in zip(*given, strict=True)])
+    return compose(*[FUNCTIONS[name](*part) for part in zip(*given, strict=True)])
 
 
 def complex_vander(x: Complex, n: int | None = None, increasing: bool = False) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gnomon.dtypes import float32, float64
 from gnomon.errors import ArgumentError, DtypeError
 from gnomon.tensor.complex_math import polar as of_angle
-from gnomon.tensor.complex_tensor import Complex, joined, seen
+from gnomon.tensor.complex_tensor import Complex, compose, seen
 from gnomon.tensor.tensor import Tensor
 
 
@@ -18,8 +18,8 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     >>> complex(gn.tensor([1.0]), gn.tensor([2.0]))
     Tensor([1.+2.j])
     """
-    check("complex", real, imag)
-    return joined(real, imag)
+    check_parts("complex", real, imag)
+    return compose(real, imag)
 
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
@@ -31,11 +31,11 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     >>> polar(gn.tensor([2.0]), gn.tensor([0.0]))
     Tensor([2.+0.j])
     """
-    check("polar", abs, angle)
+    check_parts("polar", abs, angle)
     return of_angle(abs, angle)
 
 
-def check(name: str, x: Tensor, y: Tensor) -> None:
+def check_parts(name: str, x: Tensor, y: Tensor) -> None:
     """Refuse real and imaginary parts that are not floats of one dtype."""
     if x.dtype is not y.dtype or not x.dtype.is_floating_point or x.dtype.bits < 32:
         raise DtypeError(

@@ -26,7 +26,7 @@ from gnomon.ops.complex_factors import (
 from gnomon.ops.elimination import rows_of
 from gnomon.tensor.complex_math import complex_abs, complex_log
 from gnomon.tensor.complex_matrices import complex_inverse, complex_matrix_rank, complex_pinverse
-from gnomon.tensor.complex_tensor import Complex, as_complex, cast, joined
+from gnomon.tensor.complex_tensor import Complex, as_complex, cast, compose
 from gnomon.tensor.creation import eye, zeros
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -138,7 +138,7 @@ def complex_eigvalsh(x: Complex, UPLO: str = "L") -> Tensor:
 def eigen(x: Any) -> Results:
     """Eigenvalues and eigenvectors of any square matrix, real or complex, computed at once."""
     real = not isinstance(x, Complex)
-    both = of_pairs(complex_eigen, joined(x) if real else x, real=real)
+    both = of_pairs(complex_eigen, compose(x) if real else x, real=real)
     if is_eager():
         evaluate([node_of(part) for part in both])
     return tuple([Complex((part,)) for part in both])

@@ -9,7 +9,7 @@ from typing import Any
 from gnomon.dtypes import dtype_of
 from gnomon.ops.arguments import choice
 from gnomon.ops.joining import BORDERS
-from gnomon.tensor.complex_tensor import Complex, cast, joined, parts
+from gnomon.tensor.complex_tensor import Complex, cast, compose, parts
 from gnomon.tensor.creation import full
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.standard import broadcast_shapes
@@ -71,9 +71,9 @@ def complex_convolution(name: str) -> Callable[..., Any]:
             return FUNCTIONS[name](a, b, None, *args, **kwargs)
 
         (x_re, x_im), (w_re, w_im) = (
-            parts(joined(v)) if v.dtype.kind != "complex" else parts(v) for v in (x, weight)
+            parts(compose(v)) if v.dtype.kind != "complex" else parts(v) for v in (x, weight)
         )
-        made = joined(slid(x_re, w_re) - slid(x_im, w_im), slid(x_re, w_im) + slid(x_im, w_re))
+        made = compose(slid(x_re, w_re) - slid(x_im, w_im), slid(x_re, w_im) + slid(x_im, w_re))
         return made if bias is None else made + bias.reshape(-1, *(1,) * (weight.ndim - 2))
 
     return function
@@ -109,8 +109,8 @@ def complex_pad(
     values = parts(value if isinstance(value, complex) else complex(value or 0.0))
     if mode != "constant":
         values = (None, None)
-    both = zip(parts(x if isinstance(x, Complex) else joined(x)), values, strict=True)
-    return joined(*(FUNCTIONS["pad"](part, pad, mode, of) for part, of in both))
+    both = zip(parts(x if isinstance(x, Complex) else compose(x)), values, strict=True)
+    return compose(*(FUNCTIONS["pad"](part, pad, mode, of) for part, of in both))
 
 
 def complex_diff(

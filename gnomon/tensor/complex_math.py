@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.dtypes import complex64, complex128, float32, float64, promote
 from gnomon.errors import ComplexError
-from gnomon.tensor.complex_tensor import Complex, as_complex, joined, parts
+from gnomon.tensor.complex_tensor import Complex, as_complex, compose, parts
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -34,21 +34,21 @@ def plus(x: Any, y: Any) -> Any:
     return y if x is None else x if y is None else x + y
 
 
-def scaled(y: Any, alpha: Any) -> Any:
+def times_alpha(y: Any, alpha: Any) -> Any:
     """y · alpha, a number if both are."""
     return y if alpha == 1 else y * alpha
 
 
 def complex_add(x: Any, y: Any, alpha: Any = 1) -> Complex:
     """x + y."""
-    (a, b), (c, d) = parts(x), parts(scaled(y, alpha))
-    return joined(a + c, plus(b, d))
+    (a, b), (c, d) = parts(x), parts(times_alpha(y, alpha))
+    return compose(a + c, plus(b, d))
 
 
 def complex_subtract(x: Any, y: Any, alpha: Any = 1) -> Complex:
     """x − y."""
-    (a, b), (c, d) = parts(x), parts(scaled(y, alpha))
-    return joined(a - c, b if d is None else -d if b is None else b - d)
+    (a, b), (c, d) = parts(x), parts(times_alpha(y, alpha))
+    return compose(a - c, b if d is None else -d if b is None else b - d)
 
 
 def complex_multiply(x: Any, y: Any) -> Any:
@@ -58,7 +58,7 @@ def complex_multiply(x: Any, y: Any) -> Any:
         return a * c
     if b is None:
         a, b, c, d = c, d, a, b
-    return joined(a * c, b * c) if d is None else joined(a * c - b * d, a * d + b * c)
+    return compose(a * c, b * c) if d is None else compose(a * c - b * d, a * d + b * c)
 
 
 def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
@@ -69,10 +69,10 @@ def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
         )
     (a, b), (c, d) = parts(x), parts(y)
     if d is None:
-        return joined(a / c, b / c)
+        return compose(a / c, b / c)
     if isinstance(y, complex):
         if y == 0:
-            return joined(a * math.inf, a * math.nan if b is None else b * math.inf)
+            return compose(a * math.inf, a * math.nan if b is None else b * math.inf)
         scale = max(abs(c), abs(d))
         return quotient(a, b, c / scale, d / scale, scale)
     scale = F["maximum"](c.detach().abs(), d.detach().abs())
@@ -85,15 +85,15 @@ def complex_divide(x: Any, y: Any, rounding_mode: str | None = None) -> Complex:
         x.detach() * math.inf if isinstance(x, Tensor) else (x or math.nan) * math.inf
         for x in (a, b)
     ]
-    return joined(chosen(nothing, over[0], made.real), chosen(nothing, over[1], made.imag))
+    return compose(chosen(nothing, over[0], made.real), chosen(nothing, over[1], made.imag))
 
 
 def quotient(a: Any, b: Any, c: Any, d: Any, scale: Any) -> Complex:
     """(a + ib) / ((c + id) · scale), where c or d is ±1; b may be None."""
     size = (c * c + d * d) * scale
     if b is None:
-        return joined(a * c / size, -(a * d) / size)
-    return joined((a * c + b * d) / size, (b * c - a * d) / size)
+        return compose(a * c / size, -(a * d) / size)
+    return compose((a * c + b * d) / size, (b * c - a * d) / size)
 
 
 def shared(x: Tensor, y: Tensor, scale: Tensor) -> Tensor:
@@ -110,12 +110,12 @@ def complex_reciprocal(x: Complex) -> Complex:
 
 def opposite(x: Complex) -> Complex:
     """−x."""
-    return joined(-x.real, -x.imag)
+    return compose(-x.real, -x.imag)
 
 
 def conj(x: Complex) -> Complex:
     """The number with the opposite imaginary part."""
-    return joined(x.real, -x.imag)
+    return compose(x.real, -x.imag)
 
 
 def complex_square(x: Complex) -> Complex:
@@ -144,7 +144,7 @@ def angle(x: Complex) -> Tensor:
 def complex_sign(x: Complex) -> Complex:
     """The number of size 1 in the same direction, 0 at 0."""
     none, x = at_zero(x), smaller(x)[0]
-    x = joined(chosen(none, 0.0, x.real), chosen(none, 0.0, x.imag))
+    x = compose(chosen(none, 0.0, x.real), chosen(none, 0.0, x.imag))
     return complex_divide(x, chosen(none, 1.0, complex_abs(x)))
 
 
@@ -152,7 +152,7 @@ def smaller(x: Complex) -> tuple[Complex, Tensor]:
     """A number scaled so that no sum of squares overflows, and whether it is scaled by 1/16."""
     large = F["maximum"](x.real.detach().abs(), x.imag.detach().abs()) > LARGEST[x.real.dtype] / 16
     scale = chosen(large, 1 / 16, 1.0).to(x.real.dtype)
-    return joined(x.real * scale, x.imag * scale), large
+    return compose(x.real * scale, x.imag * scale), large
 
 
 # powers
@@ -165,7 +165,7 @@ def complex_exp(x: Complex) -> Complex:
     # of an infinite size the angle tells nothing but for its sign, and not even that above
     made = polar(a.exp(), chosen(endless, zero_of(b), b))
     im = chosen(endless & (a > 0), math.nan, made.imag)
-    return joined(made.real * factor, times(factor, im))
+    return compose(made.real * factor, times(factor, im))
 
 
 def zero_of(x: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def halted(a: Tensor, size: Tensor, most: float) -> tuple[Tensor, Tensor]:
 
 def polar(size: Tensor, angle: Tensor) -> Complex:
     """The number of a size and an angle."""
-    return joined(size * angle.cos(), times(size, angle.sin()))
+    return compose(size * angle.cos(), times(size, angle.sin()))
 
 
 def times(size: Tensor, x: Tensor) -> Tensor:
@@ -197,14 +197,14 @@ def complex_expm1(x: Complex) -> Complex:
     a, b = chosen(far, 0.0, a), chosen(far, 0.0, b)
     half = (b * 0.5).sin()
     near = a.expm1() * b.cos() - 2 * half * half
-    return joined(chosen(far, power.real - 1, near), power.imag)
+    return compose(chosen(far, power.real - 1, near), power.imag)
 
 
 def complex_log(x: Complex) -> Complex:
     """The natural logarithm."""
     part, large = smaller(x)
     size = F["hypot"](part.real, part.imag).log()
-    return joined(chosen(large, size + math.log(16), size), F["atan2"](x.imag, x.real))
+    return compose(chosen(large, size + math.log(16), size), F["atan2"](x.imag, x.real))
 
 
 def complex_log2(x: Complex) -> Complex:
@@ -228,20 +228,20 @@ def complex_log1p(x: Complex) -> Complex:
     near = a.abs() + b.abs() < 0.5
     little = chosen(near, a * (a + 2) + b * b, 0.0).log1p() * 0.5
     size = F["hypot"](chosen(near, 1.0, a + 1), b).log()
-    return joined(chosen(near, little, size), F["atan2"](b, a + 1))
+    return compose(chosen(near, little, size), F["atan2"](b, a + 1))
 
 
 def complex_sqrt(x: Complex) -> Complex:
     """The root whose real part is not negative."""
     a, b = parts(x)
     good = a.isfinite() & b.isfinite()
-    part, large = smaller(joined(chosen(good, a, 1.0), chosen(good, b, 0.0)))
+    part, large = smaller(compose(chosen(good, a, 1.0), chosen(good, b, 0.0)))
     made, scale = finite_root(part), chosen(large, 4.0, 1.0).to(a.dtype)
     # of an infinite imaginary part the root is infinite, whatever the other is
     flat, up = chosen(a.isnan() | b.isnan(), math.nan, 0.0), side(b.detach())
     re = chosen(b.isinf(), math.inf, chosen(a == math.inf, math.inf, flat))
     im = chosen(b.isinf(), b, chosen(a == -math.inf, up * math.inf, flat * up))
-    return joined(chosen(good, made.real * scale, re), chosen(good, made.imag * scale, im))
+    return compose(chosen(good, made.real * scale, re), chosen(good, made.imag * scale, im))
 
 
 def finite_root(x: Complex) -> Complex:
@@ -254,7 +254,7 @@ def finite_root(x: Complex) -> Complex:
     root = chosen(none, 1.0, (far + (a / scale).abs()) * 0.5).sqrt() * scale.sqrt()
     other, right, up = b / (root * 2), a >= 0, side(b)
     re, im = chosen(right, root, other * up), chosen(right, other, root * up)
-    return joined(chosen(none, 0.0, re), chosen(none, b, im))
+    return compose(chosen(none, 0.0, re), chosen(none, b, im))
 
 
 def complex_rsqrt(x: Complex) -> Complex:
@@ -276,7 +276,7 @@ def complex_pow(x: Any, y: Any) -> Any:
         return complex_sqrt(x)
     base = base_of(x, y)
     none = at_zero(base)
-    safe = joined(chosen(none, 1.0, base.real), base.imag)
+    safe = compose(chosen(none, 1.0, base.real), base.imag)
     made = complex_exp(complex_multiply(complex_log(safe), y))
     zeroth = y == 0 if isinstance(y, Tensor) else none & (y == 0)
     # of 0, powers with a positive real part are 0, and others but the zeroth have no value
@@ -284,7 +284,7 @@ def complex_pow(x: Any, y: Any) -> Any:
     defined = (real > 0) | zeroth
     re = chosen(none & ~zeroth, 0.0, made.real)
     lost = none & ~defined
-    return joined(chosen(lost, math.nan, re), chosen(lost, math.nan, chosen(none, 0.0, made.imag)))
+    return compose(chosen(lost, math.nan, re), chosen(lost, math.nan, chosen(none, 0.0, made.imag)))
 
 
 def base_of(x: Any, y: Any) -> Complex:
@@ -298,7 +298,7 @@ def base_of(x: Any, y: Any) -> Complex:
 def whole_power(x: Any, count: int) -> Any:
     """x to an integer power, by repeated squaring."""
     if count == 0:
-        return joined(F["full_like"](x.real, 1.0))
+        return compose(F["full_like"](x.real, 1.0))
     half = x if count == 1 else whole_power(x, count // 2)
     made = half if count == 1 else complex_multiply(half, half)
     return complex_multiply(made, x) if count % 2 and count > 1 else made
@@ -337,7 +337,7 @@ def of_operand(x: Any) -> Complex:
     """A tensor or a number as complex numbers, without rounding."""
     if isinstance(x, Complex):
         return x
-    return joined(x) if isinstance(x, Tensor) else as_complex(x, complex128)
+    return compose(x) if isinstance(x, Tensor) else as_complex(x, complex128)
 
 
 def complex_isclose(

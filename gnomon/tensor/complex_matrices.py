@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gnomon.tensor.complex_tensor import Complex, as_complex, joined
+from gnomon.tensor.complex_tensor import Complex, as_complex, compose
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.tensor import Tensor
 
@@ -27,12 +27,12 @@ def doubled(x: Complex) -> Tensor:
 
 def hermitian_of(x: Complex) -> Complex:
     """A Hermitian matrix, whose diagonal's imaginary parts are not read, without these."""
-    return joined(x.real, FUNCTIONS["tril"](x.imag, -1) + FUNCTIONS["triu"](x.imag, 1))
+    return compose(x.real, FUNCTIONS["tril"](x.imag, -1) + FUNCTIONS["triu"](x.imag, 1))
 
 
 def halved(x: Tensor) -> Complex:
     """The complex matrix of a real one of 2 × 2 blocks."""
-    return joined(x[..., ::2, ::2], x[..., 1::2, ::2])
+    return compose(x[..., ::2, ::2], x[..., 1::2, ::2])
 
 
 def complex_inverse(x: Complex) -> Complex:

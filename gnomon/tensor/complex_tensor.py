@@ -27,7 +27,7 @@ from gnomon.tensor.state import grads, state
 from gnomon.tensor.tensor import Paired, Size, Tensor, alias, from_array
 from gnomon.tensor.views import Chain
 
-__all__ = ["Complex", "as_complex", "cast", "joined", "of_array", "parts", "seen"]
+__all__ = ["Complex", "as_complex", "cast", "compose", "of_array", "parts", "seen"]
 
 ADVICE = "Take view_as_real(x), or x.real and x.imag."
 STATE = frozenset({"_storage", "_view", "_rare", "_requires"})
@@ -300,7 +300,7 @@ def parts(value: Any) -> tuple[Any, Any]:
     return value, None
 
 
-def joined(re: Any, im: Any = None) -> Complex:
+def compose(re: Any, im: Any = None) -> Complex:
     """The complex tensor of two parts; one may be a number or None."""
     if not isinstance(re, Tensor):
         re = full_like(im, re)
@@ -316,7 +316,7 @@ def as_complex(value: Any, dtype: DType) -> Complex:
     if isinstance(value, (bool, int, float, complex, list, np.generic)):
         return tensor(value, dtype)
     value = from_array(value) if isinstance(value, np.ndarray) else value
-    made = value if isinstance(value, Complex) else joined(value.to(dtype.to_real()))
+    made = value if isinstance(value, Complex) else compose(value.to(dtype.to_real()))
     kept = made._pair.dtype is dtype.to_real()
     return made if kept else Complex((made._pair.to(dtype.to_real()),))
 

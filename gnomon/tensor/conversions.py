@@ -38,7 +38,7 @@ from gnomon.tensor.device import CPU, CUDA, card_named
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
-from gnomon.tensor.placing import moved, names_device, place, with_like
+from gnomon.tensor.placing import names_device, on_device, place, with_like
 from gnomon.tensor.show import prints_number
 from gnomon.tensor.state import grads, is_capturing, state
 from gnomon.tensor.strides import FORMATS, strided_view_of, unviewed
@@ -182,7 +182,7 @@ def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself if nothing changes."""
     args = with_like("to", args, named, "other")
     dtype, memory_format = target(args, named), named.get("memory_format")
-    made = moved("to", self, place(args, named))
+    made = on_device("to", self, place(args, named))
     made = made if dtype in (None, self.dtype) else strided_like(made, apply(cast, (made, dtype)))
     if memory_format in FORMATS:
         made = made.contiguous(memory_format=memory_format)
@@ -205,7 +205,7 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 @method
 def to_device(self: Tensor, device: object, /, *, stream: object = None) -> Tensor:
     """The tensor on another device."""
-    return moved("to_device", self, device)
+    return on_device("to_device", self, device)
 
 
 CASTS = {
@@ -247,13 +247,13 @@ install_casts()
 @method
 def cpu(self: Tensor) -> Tensor:
     """The tensor in main memory: itself; TraceError where it has no elements."""
-    return moved("cpu", self, CPU)
+    return on_device("cpu", self, CPU)
 
 
 @method
 def cuda(self: Tensor, device: object = None, non_blocking: bool = False) -> Tensor:
     """The tensor on the card; ArgumentError without one."""
-    return moved("cuda", self, card_named(device))
+    return on_device("cuda", self, card_named(device))
 
 
 # shapes
@@ -368,7 +368,7 @@ def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
     """Copy another tensor's values into this one."""
     other = other if isinstance(other, Tensor) else from_array(from_numbers(other, "copy_"))
     if others and not is_capturing() and not other.is_meta:  # a capture runs where its inputs are
-        other = moved("copy_", other, self.device)
+        other = on_device("copy_", other, self.device)
     made = other.to(self.dtype) if other.is_complex() else apply(taken, (other, self.dtype))
     return write_result(self, made, "copy_")
 

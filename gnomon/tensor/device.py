@@ -146,8 +146,8 @@ def refuse_other_card(named: Device) -> None:
 _leaves: WeakSet[Node] = WeakSet()
 """The leaves of device "meta"."""
 any_missing: list[bool] = []
-"""Not empty once there was such a leaf: every write asks, and a length of a set of weak references
-is a call of Python."""
+"""Not empty once there was such a leaf, and never cleared again: every write asks, and the size of
+a set of weak references is a call of Python."""
 
 
 def missing_leaf(shape: Shape, dtype: DType) -> Node:

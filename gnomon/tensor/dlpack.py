@@ -192,7 +192,7 @@ def from_dlpack(ext_tensor: Any, *, device: object = None, copy: bool | None = N
         raise DtypeError(
             f"from_dlpack: no dtype for code {array.type.code} of {array.type.bits} bits."
         )
-    made = over(array, dtype, taken, on_card)
+    made = tensor_over(array, dtype, taken, on_card)
     made = made.clone() if copy else made
     return made if device is None else made.to(device)
 
@@ -222,10 +222,12 @@ def is_on_card(device: DLDevice) -> bool:
     return True
 
 
-def over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
+def tensor_over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
     """A tensor over an array that `owner` keeps alive."""
     shape = tuple(array.shape[k] for k in range(array.rank))
-    steps = [array.strides[k] for k in range(array.rank)] if array.strides else rows_of(shape)
+    steps = (
+        [array.strides[k] for k in range(array.rank)] if array.strides else row_major_strides(shape)
+    )
     start = (array.address or 0) + array.offset
     place = over_card if on_card else over_memory
     if not dtype.is_complex:
@@ -234,14 +236,14 @@ def over(array: DLTensor, dtype: DType, owner: Taken, on_card: bool) -> Tensor:
     return of_complex("view_as_complex")(place(start, (*shape, 2), steps, dtype.to_real(), owner))
 
 
-def rows_of(shape: Sequence[int]) -> list[int]:
+def row_major_strides(shape: Sequence[int]) -> list[int]:
     """The row-major strides of a shape."""
     return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 def is_row_major(shape: Sequence[int], steps: Sequence[int]) -> bool:
     """Whether strides are row-major, without gaps."""
-    rows = rows_of(shape)
+    rows = row_major_strides(shape)
     return prod(shape) == 0 or all(
         n == 1 or a == b for n, a, b in zip(shape, steps, rows, strict=True)
     )

@@ -53,12 +53,12 @@ def layer_of(call: Callable, op: Op, args: Sequence, kwargs: dict[str, Any], wei
     named = dict(zip(op.words, args, strict=False)) | op.respell(kwargs or {})
     x = named.pop("x")
     if not several:
-        return one(call, x, *named.values())
+        return call_linear(call, x, *named.values())
     biases = named.get("biases") or [None] * len(weights)
-    return tuple(one(call, x, w, b) for w, b in zip(weights, biases, strict=True))
+    return tuple(call_linear(call, x, w, b) for w, b in zip(weights, biases, strict=True))
 
 
-def one(call: Callable, x: Any, weight: Any, bias: Any = None) -> Any:
+def call_linear(call: Callable, x: Any, weight: Any, bias: Any = None) -> Any:
     """The call of one linear layer, with a weight of any kind."""
     kind = format_of(weight)
     if kind is None:

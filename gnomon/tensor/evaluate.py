@@ -282,7 +282,7 @@ def compute(given: list[Node], known: Survey | None = None, goal: Goal | None = 
     outputs = None
     if found is None and here and pieces.is_passing(seen):
         with collector.paused():
-            outputs = pieces.run(between(seen, roots), seen)
+            outputs = pieces.run(checked_nodes(seen, roots), seen)
     if outputs is None:
         if found is None:
             found = programs[key] = Found()
@@ -322,9 +322,9 @@ def written_over(
 
 def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
     """Compile the graph from leaves to roots."""
-    between(seen, roots)
+    checked_nodes(seen, roots)
     apart = None if others or any(map(is_backward, seen.calls)) else seen.dissection(roots)
-    if apart is not None and (made := build.known(*apart)) is not None:
+    if apart is not None and (made := build.existing_executable(*apart)) is not None:
         return made, None
     arena, alike = Arena(), {*filter(is_number, seen.leaves), *seen.constants}
     with collector.paused():
@@ -332,7 +332,9 @@ def prepare(seen: Survey, roots: Sequence[Node]) -> Prepared:
             known = {x: arena.input(x.shape, x.dtype, NUMBER * (x in alike)) for x in seen.leaves}
         images = list(known.values())
         graph = Graph(images, copy_into(arena, roots, known))
-        graph, leaves = opened(graph) if any(map(is_backward, seen.calls)) else (graph, None)
+        graph, leaves = (
+            inline_backward(graph) if any(map(is_backward, seen.calls)) else (graph, None)
+        )
     # a rank may know what others compute: what it printed
     place = meeting_place(seen.leaves).device if others else memory.device
     return build.build(graph, ranks_differ=seen.over_ranks, place=place), leaves
@@ -343,7 +345,7 @@ def is_backward(node: Node) -> bool:
     return node.op == "region" and node.params["name"] == "backward"
 
 
-def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
+def inline_backward(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
     """A graph with its closed backward passes inlined: it is one program either way.
 
     Inputs are in the order of a survey. Returns their former positions too.
@@ -354,7 +356,7 @@ def opened(graph: Graph) -> tuple[Graph, Sequence[int] | None]:
     return Graph(inputs, flat.outputs), [places[x] for x in inputs]
 
 
-def between(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
+def checked_nodes(seen: Survey, roots: Sequence[Node]) -> Sequence[Node]:
     """The roots, after a check that no node without a value is a leaf."""
     for node in seen.order:
         if node.op == "input" and node.value is None:

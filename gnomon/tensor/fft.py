@@ -15,7 +15,7 @@ from gnomon.dtypes import dtype_of
 from gnomon.errors import ArgumentError, DtypeError, ShapeError
 from gnomon.ops.fourier import OPPOSITE, fourier, fourier_of_real, fourier_to_real
 from gnomon.ops.registry import explained
-from gnomon.tensor.complex_tensor import Complex, joined
+from gnomon.tensor.complex_tensor import Complex, compose
 from gnomon.tensor.creation import also, finished, get_default_dtype
 from gnomon.tensor.device import check_device
 from gnomon.tensor.functions import FUNCTIONS, apply
@@ -33,7 +33,7 @@ __all__ = [
 # what all are made of
 
 
-def checked(name: str, input: Tensor, real: bool = False) -> Tensor:
+def check_input(name: str, input: Tensor, real: bool = False) -> Tensor:
     """The input in a dtype that can be transformed."""
     if real and input.is_complex():
         raise DtypeError(f"fft.{name}: needs real numbers: got {input.dtype.name}. Take x.real.")
@@ -92,15 +92,15 @@ def along(x: Any, dims: Sequence[int], forward: bool, norm: str) -> Any:
 
 def to_complex(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any, forward: bool) -> Tensor:
     """The complex Fourier transform of a tensor along axes, forward or inverse."""
-    x = checked(name, x)
+    x = check_input(name, x)
     dims, sizes = axes_of(name, x, s, dim)
     x = brought(name, x, dims, sizes)
-    return along(x if isinstance(x, Complex) else joined(x), dims, forward, way_of(name, norm))
+    return along(x if isinstance(x, Complex) else compose(x), dims, forward, way_of(name, norm))
 
 
 def from_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
     """The first half of the Fourier transform of real numbers, along its last axis."""
-    x, way = checked(name, x, real=True), way_of(name, norm)
+    x, way = check_input(name, x, real=True), way_of(name, norm)
     dims, sizes = axes_of(name, x, s, dim)
     if not dims:
         raise ShapeError(f"fft.{name}: must transform at least one axis: got {tuple(x.shape)}.")
@@ -111,7 +111,7 @@ def from_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
     """The real inverse of the first half of a Fourier transform."""
-    x, way = checked(name, x), way_of(name, norm)
+    x, way = check_input(name, x), way_of(name, norm)
     dims, sizes = axes_of(name, x, s, dim)
     if not dims:
         raise ShapeError(f"fft.{name}: must transform at least one axis: got {tuple(x.shape)}.")
@@ -119,7 +119,7 @@ def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
     if size < 1:
         raise ShapeError(f"fft.{name}: invalid number of data points ({size}) in axis {dims[-1]}.")
     x = brought(name, x, dims, [*sizes[:-1], size // 2 + 1])
-    made = along(x if isinstance(x, Complex) else joined(x), dims[:-1], False, way)
+    made = along(x if isinstance(x, Complex) else compose(x), dims[:-1], False, way)
     pair = made.movedim(dims[-1], -1)._pair
     real = apply(fourier_to_real, (pair,), {"size": size, "norm": way})
     return real.movedim(-1, dims[-1])
@@ -127,7 +127,7 @@ def to_real(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
 
 def hermitian(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:
     """The real transform of Hermitian numbers, given their first half."""
-    return to_real(name, checked(name, x).conj(), s, dim, OPPOSITE[way_of(name, norm)])
+    return to_real(name, check_input(name, x).conj(), s, dim, OPPOSITE[way_of(name, norm)])
 
 
 def hermitian_half(name: str, x: Tensor, s: Sizes, dim: Sizes, norm: Any) -> Tensor:

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from gnomon.errors import ArgumentError
-from gnomon.tensor.autograd.engine import recorded, watched
+from gnomon.tensor.autograd.engine import awaited_nodes, recorded
 from gnomon.tensor.autograd.grad import grad as gradients_of
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.creation import eye, zeros_like
@@ -52,7 +52,7 @@ def fresh(value: Any) -> Any:
     return unflatten(tree, [wrap(x, x.dtype.kind == "float") for x in nodes])
 
 
-def settled(value: Any, given: Any) -> Any:
+def detach_results(value: Any, given: Any) -> Any:
     """Results, detached unless the caller asked for gradients through them."""
     tree, found = tensors_of(value)
     asked = _depth.get() or any(x.requires_grad for x in tensors_of(given)[1])
@@ -69,10 +69,10 @@ def cut(x: Tensor) -> Tensor:
 
 def reaches_leaf(x: Tensor) -> bool:
     """Whether some tensor waits for gradients through this one."""
-    return any(watched(numbered({recorded(x): None}, is_plain_part)).values())
+    return any(awaited_nodes(numbered({recorded(x): None}, is_plain_part)).values())
 
 
-def pulled(
+def vector_jacobian(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor]
 ) -> list[Tensor]:
     """The vector-Jacobian products of outputs, 0 for independent inputs."""
@@ -84,23 +84,23 @@ def pulled(
     return [zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
-def pushed(
+def jacobian_vector(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], directions: Sequence[Tensor]
 ) -> list[Tensor]:
     """The Jacobian-vector products, as gradients of pulled with respect to its seeds."""
     seeds = [fresh(zeros_like(y)) for y in outputs]
-    return pulled(pulled(outputs, inputs, seeds), seeds, directions)
+    return vector_jacobian(vector_jacobian(outputs, inputs, seeds), seeds, directions)
 
 
 def jacobians(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     """An output's Jacobian for each input; its axes are the output's, then the input's."""
     shape = tuple(output.shape)
     seeds = eye(prod(shape), dtype=output.dtype).reshape(prod(shape), *shape)
-    rows = vmap(lambda seed: tuple(pulled([output], inputs, [seed])))(seeds)
+    rows = vmap(lambda seed: tuple(vector_jacobian([output], inputs, [seed])))(seeds)
     return [row.reshape((*shape, *x.shape)) for row, x in zip(rows, inputs, strict=True)]
 
 
-def chosen(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
+def fresh_arguments(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
     """The arguments with fresh tensors at argnums, and those tensors."""
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= k < len(args) for k in places):
@@ -112,7 +112,7 @@ def chosen(args: tuple, argnums: Argnums) -> tuple[tuple, Any]:
     return tuple(given), asked[0] if isinstance(argnums, int) else tuple(asked)
 
 
-def apart(made: Any, has_aux: bool) -> tuple[Any, Any]:
+def split_auxiliary(made: Any, has_aux: bool) -> tuple[Any, Any]:
     """A function's result, and its auxiliary output if it has one."""
     return made if has_aux else (made, None)
 
@@ -128,16 +128,16 @@ def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) 
     @functools.wraps(func)
     def both(*args: Any, **named: Any) -> tuple:
         with followed():
-            given, asked = chosen(args, argnums)
-            value, more = apart(func(*given, **named), has_aux)
+            given, asked = fresh_arguments(args, argnums)
+            value, more = split_auxiliary(func(*given, **named), has_aux)
             if not isinstance(value, Tensor) or value.numel() != 1:
                 raise ArgumentError(
                     f"grad: the function must give one number: got {value!r}. Use jacrev."
                 )
             tree, inputs = tensors_of(asked)
-            slopes = unflatten(tree, pulled([value], inputs, [zeros_like(value) + 1]))
+            slopes = unflatten(tree, vector_jacobian([value], inputs, [zeros_like(value) + 1]))
         result = (slopes, (value, more) if has_aux else value)
-        return settled(result, (args, named))
+        return detach_results(result, (args, named))
 
     return both
 
@@ -169,17 +169,17 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """
     with followed():
         given = fresh(primals)
-        value, more = apart(func(*given), has_aux)
+        value, more = split_auxiliary(func(*given), has_aux)
     tree, inputs = tensors_of(given)
     outputs = tensors_of(value)[1]
 
     def pull(*seeds: Any) -> tuple:
         nested = seeds[0] if len(seeds) == 1 else seeds
         with followed():
-            parts = pulled(outputs, inputs, tensors_of(nested)[1])
-        return settled(unflatten(tree, parts), (primals, nested))
+            parts = vector_jacobian(outputs, inputs, tensors_of(nested)[1])
+        return detach_results(unflatten(tree, parts), (primals, nested))
 
-    shown = settled(value, primals)
+    shown = detach_results(value, primals)
     return (shown, pull, more) if has_aux else (shown, pull)
 
 
@@ -194,10 +194,10 @@ def jvp(
     """
     with followed():
         given = fresh(tuple(primals))
-        value, more = apart(func(*given), has_aux)
+        value, more = split_auxiliary(func(*given), has_aux)
         tree, outputs = tensors_of(value)
-        parts = pushed(outputs, tensors_of(given)[1], tensors_of(tuple(tangents))[1])
-    made = settled((value, unflatten(tree, parts)), (primals, tangents))
+        parts = jacobian_vector(outputs, tensors_of(given)[1], tensors_of(tuple(tangents))[1])
+    made = detach_results((value, unflatten(tree, parts)), (primals, tangents))
     return (*made, more) if has_aux else made
 
 
@@ -217,12 +217,12 @@ def jacrev(
     @functools.wraps(func)
     def jacobian(*args: Any, **named: Any) -> Any:
         with followed():
-            given, asked = chosen(args, argnums)
-            value, more = apart(func(*given, **named), has_aux)
+            given, asked = fresh_arguments(args, argnums)
+            value, more = split_auxiliary(func(*given, **named), has_aux)
             tree, inputs = tensors_of(asked)
             outer, outputs = tensors_of(value)
             parts = [unflatten(tree, jacobians(y, inputs)) for y in outputs]
-        made = settled(unflatten(outer, parts), (args, named))
+        made = detach_results(unflatten(outer, parts), (args, named))
         return (made, more) if has_aux else made
 
     return jacobian

@@ -85,7 +85,7 @@ def read_index(shape: Sequence[int], index: Any) -> IndexPlan:
 
 def complete(shape: Sequence[int], items: tuple) -> list:
     """The items of an index as numbers, slices and arrays, one per axis, without Ellipsis."""
-    items = tuple(map(plain, items))
+    items = tuple(map(plain_item, items))
     used = sum(consumed(item) for item in items)
     if used > len(shape):
         raise IndexOutOfBounds(
@@ -99,7 +99,7 @@ def complete(shape: Sequence[int], items: tuple) -> list:
     return [*items[:at], *rest, *items[at + 1 :]]
 
 
-def plain(item: Any) -> Any:
+def plain_item(item: Any) -> Any:
     """One item as None, Ellipsis, a slice, an int, or an array."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
@@ -203,7 +203,7 @@ def basic_part(
     """The view by an index's integers, slices and None; the axes and positions of the rest."""
     items = index if type(index) is tuple else (index,)
     if all([type(item) in BASIC for item in items]):
-        return apply_view(at, (x, index)), (), []
+        return apply_view(index_view, (x, index)), (), []
     if reads and (found := numbered(x, items)) is not items:
         return basic_part(x, found)
     plan = read_index(raw(x).shape, index)
@@ -212,7 +212,7 @@ def basic_part(
     return apply_view(basic, (x, plan.bounds, plan.shape)), axes, arrays
 
 
-def at(x: Node, index: Any) -> Node:
+def index_view(x: Node, index: Any) -> Node:
     """The view by an index of integers, slices and None."""
     plan = read_index(x.shape, index)
     return basic(x, plan.bounds, plan.shape)
@@ -292,7 +292,7 @@ def taken(axes: tuple[int, ...], x: Node, *arrays: Node) -> Node:
 def __setitem__(self: Tensor, index: Any, value: Any) -> None:
     """Set the part of the tensor at an index."""
     index = as_items(index)
-    if is_single_mask(index) and set_by_mask(self, plain(index), value):
+    if is_single_mask(index) and set_by_mask(self, plain_item(index), value):
         return
     shown, axes, arrays = basic_part(self, index)
     if first_single(arrays) is not None:
@@ -307,7 +307,7 @@ def __setitem__(self: Tensor, index: Any, value: Any) -> None:
 
 def is_single_mask(index: Any) -> bool:
     """Whether an index is one mask and nothing else."""
-    return isinstance(index, Tensor | np.ndarray | list) and is_mask(plain(index))
+    return isinstance(index, Tensor | np.ndarray | list) and is_mask(plain_item(index))
 
 
 def out_of_sight(shown: Tensor) -> Tensor:

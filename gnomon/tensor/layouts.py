@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from gnomon.ir.between import between
+from gnomon.ir.between import nodes_between
 from gnomon.ir.node import NUMBER, Arena, Graph, Node
 from gnomon.lazy import leaving
 from gnomon.ops.layouts import (
@@ -118,7 +118,7 @@ def value_layout(tensor: Tensor) -> MeshLayout:
     if found and all(op in BOUNDARIES for op, _ in full_chain(tensor)):
         return tuple(sorted(found, key=lambda each: in_order(each[0])))
     node = raw(tensor)
-    return left(node).layout if axes_of(node) else ()
+    return result_layout(node).layout if axes_of(node) else ()
 
 
 @over_pairs
@@ -128,7 +128,7 @@ def varying_along(tensor: Tensor) -> tuple[str, ...]:
     if [op for op, _ in chain] == ["from_local"]:
         return chain[0][1].get("varies", ())
     node = raw(tensor)
-    return left(node).varies if axes_of(node) else ()
+    return result_layout(node).varies if axes_of(node) else ()
 
 
 def in_order(name: str) -> int:
@@ -224,19 +224,19 @@ def result_over_ranks(node: Node, tracked: bool) -> Tensor:
         if eager and later is not None and waits_for_ranks(node):
             later.append(made)
         return made
-    found = left(node)
+    found = result_layout(node)
     made = sharded(node, found.layout, tracked, rows=found.rows, varies=found.varies)
     if later is None and (found.meets or reads_lent(node)):
         evaluate([made._storage.node])
     return made
 
 
-def left(node: Node) -> leaving.Leaving:
+def result_layout(node: Node) -> leaving.Leaving:
     """The layout of a value computed from sharded ones."""
-    return leaving.leaving(opened(node), axes_of(node), tuple(here.links()))
+    return leaving.leaving(sharded_program(node), axes_of(node), tuple(here.links()))
 
 
-def opened(node: Node) -> Graph:
+def sharded_program(node: Node) -> Graph:
     """The program that computes a value from sharded parts."""
     arena, cuts, stack = Arena(), {}, [node]
     seen: set[Node] = set()
@@ -249,7 +249,7 @@ def opened(node: Node) -> Graph:
             cuts[x] = arena.input(x.shape, x.dtype, NUMBER * constant)
         seen.add(x)
     known = dict(cuts)
-    for x in between([node], known):
+    for x in nodes_between([node], known):
         known[x] = arena.with_inputs(x, tuple(known[y] for y in x.inputs))
     return Graph(list(cuts.values()), [known[node]])
 
@@ -289,4 +289,4 @@ def shows_others(tensor: Tensor) -> bool:
     if not is_eager() or layout_of(tensor):
         return False
     node = raw(tensor)
-    return bool(axes_of(node)) and left(node).meets
+    return bool(axes_of(node)) and result_layout(node).meets

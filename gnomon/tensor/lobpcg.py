@@ -52,7 +52,7 @@ def lobpcg(
     >>> values
     Tensor([9.])
     """
-    checked(A, B, X, method)
+    check_operands(A, B, X, method)
     m = A.shape[-1]
     count = X.shape[-1] if X is not None else n if n is not None else k or 1
     k = (1 if X is None else count) if k is None else k
@@ -82,7 +82,7 @@ def lobpcg(
     return values.reshape(*batch, -1), vectors.reshape(*batch, m, -1)
 
 
-def checked(A: Tensor, B: Tensor | None, X: Tensor | None, method: str | None) -> None:
+def check_operands(A: Tensor, B: Tensor | None, X: Tensor | None, method: str | None) -> None:
     """Refuse dtypes, shapes, methods and gradients that lobpcg does not support."""
     if A.dtype.name not in ("float32", "float64"):
         raise DtypeError(f"lobpcg: A must be float32 or float64: got {A.dtype.name}.")
@@ -146,7 +146,7 @@ class Search:
         n, first = self.iparams["n"], self.ivars["istep"] == 0
         self.S = s = FUNCTIONS["qr"](directions)[0]
         low = None if self.B is None else FUNCTIONS["cholesky"](s.mT @ (self.B @ s))
-        values, z = FUNCTIONS["eigh"](over(low, over(low, s.mT @ (self.A @ s)).mT))
+        values, z = FUNCTIONS["eigh"](solve_lower(low, solve_lower(low, s.mT @ (self.A @ s)).mT))
         if low is not None:
             z = FUNCTIONS["solve_triangular"](low.mT, z, upper=True)
         if self.bparams["largest"]:
@@ -162,6 +162,6 @@ class Search:
         self.ivars["istep"] += 1
 
 
-def over(low: Tensor | None, x: Tensor) -> Tensor:
+def solve_lower(low: Tensor | None, x: Tensor) -> Tensor:
     """The solution of low · y = x."""
     return x if low is None else FUNCTIONS["solve_triangular"](low, x, upper=False)

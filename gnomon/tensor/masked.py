@@ -20,7 +20,7 @@ from gnomon.tensor.tensor import Tensor
 Axes = int | Sequence[int] | None
 
 
-def filled(input: Tensor, mask: Tensor | None, value: float, dtype: object = None) -> Tensor:
+def fill_in(input: Tensor, mask: Tensor | None, value: float, dtype: object = None) -> Tensor:
     """The tensor with a fill value outside of the mask; infinities become an integer's limits."""
     x = input if dtype is None else input.to(dtype)
     if mask is None:
@@ -47,7 +47,7 @@ def masked(name: str, value: float, call: Callable[..., Any] | None = None) -> C
         mask: Tensor | None = None,
         **words: Any,
     ) -> Tensor:
-        return function(filled(input, mask, value, dtype), of_all(dim), **words)
+        return function(fill_in(input, mask, value, dtype), of_all(dim), **words)
 
     reduced.__name__ = reduced.__qualname__ = name
     reduced.__doc__ = f"{name} of the elements where the mask holds; others count as {value}."
@@ -83,11 +83,11 @@ def moments(x: Tensor, dim: Axes, mask: Tensor | None, lost: float) -> tuple[Ten
     """The mean and the sum of squared differences over n − lost elements; axes are kept."""
     count = counted(x, dim, mask)
     mean = sum(x, dim, mask=mask, keepdim=True) / count
-    away = filled(x - mean, mask, 0)
+    away = fill_in(x - mean, mask, 0)
     return mean, sum(away * away, dim, keepdim=True) / (count - lost).clamp(min=0)
 
 
-def shown(x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
+def drop_reduced(x: Tensor, dim: Axes, keepdim: bool) -> Tensor:
     """A result without the reduced axes of size 1."""
     dim = of_all(dim)
     if keepdim:
@@ -104,7 +104,7 @@ def mean(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The mean of the elements where the mask holds."""
-    return shown(moments(filled(input, None, 0, dtype), dim, mask, 0)[0], dim, keepdim)
+    return drop_reduced(moments(fill_in(input, None, 0, dtype), dim, mask, 0)[0], dim, keepdim)
 
 
 def var(
@@ -119,7 +119,7 @@ def var(
 ) -> Tensor:
     """The variance of the elements where the mask holds."""
     lost = correction if correction is not None else float(unbiased is not False)
-    return shown(moments(filled(input, None, 0, dtype), dim, mask, lost)[1], dim, keepdim)
+    return drop_reduced(moments(fill_in(input, None, 0, dtype), dim, mask, lost)[1], dim, keepdim)
 
 
 def std(input: Tensor, dim: Axes = None, unbiased: bool | None = None, **words: Any) -> Tensor:
@@ -136,7 +136,7 @@ def median(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The median of the elements where the mask holds, along an axis."""
-    return nanmedian(filled(input, mask, math.nan, dtype), dim, keepdim).values
+    return nanmedian(fill_in(input, mask, math.nan, dtype), dim, keepdim).values
 
 
 def norm(
@@ -149,7 +149,7 @@ def norm(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The length of the elements where the mask holds."""
-    x = filled(input, mask, math.inf if ord == -math.inf else 0, dtype)
+    x = fill_in(input, mask, math.inf if ord == -math.inf else 0, dtype)
     return FUNCTIONS["vector_norm"](x, ord, of_all(dim), keepdim)
 
 
@@ -163,7 +163,7 @@ def normalize(
     mask: Tensor | None = None,
 ) -> Tensor:
     """The elements where the mask holds over their length, at least eps."""
-    x = filled(input, mask, 0, dtype)
+    x = fill_in(input, mask, 0, dtype)
     return x / norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask).clamp(min=eps)
 
 
@@ -176,5 +176,5 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """log(exp(x) + exp(y)) of the elements where their masks hold."""
-    x = filled(input, input_mask, -math.inf, dtype)
-    return FUNCTIONS["logaddexp"](x, filled(other, other_mask, -math.inf, dtype))
+    x = fill_in(input, input_mask, -math.inf, dtype)
+    return FUNCTIONS["logaddexp"](x, fill_in(other, other_mask, -math.inf, dtype))

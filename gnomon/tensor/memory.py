@@ -24,7 +24,7 @@ from gnomon.ops.layouts import LAYOUTS
 from gnomon.ops.strides import shown_by, strided
 from gnomon.runtime.buffer import DeviceBuffer, Loan, seen_as
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import numbered, over, renamed
+from gnomon.tensor.borrowing import copy_if_lent, numbered, renamed
 from gnomon.tensor.device import memory_behind, refuse_elsewhere
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.state import Storage, is_capturing, leaf, refusal, state, waiting
@@ -91,7 +91,7 @@ def lent_storage(storage: Storage) -> np.ndarray:
     if not (value.lent or (value.readonly and alone)):
         # a new name of the bytes: what was computed or packed of the old one is not taken for it
         value = renamed(value) if alone else value.copied()
-        storage.node = over(source(storage), value, storage.tracked)
+        storage.node = copy_if_lent(source(storage), value, storage.tracked)
     node = source(storage)
     return seen_as(value if value.readonly else Loan(value), node.dtype.numpy, node.shape)
 
@@ -224,7 +224,7 @@ def share_memory_(self: Tensor) -> Tensor:
         memory = shared.SharedMemory.new(node.value.nbytes)
         made, shared_storages[memory.key] = over_shared(memory), storage
         ctypes.memmove(made.address, node.value.address, made.nbytes)
-        storage.node = over(node, made, storage.tracked)
+        storage.node = copy_if_lent(node, made, storage.tracked)
     return self
 
 

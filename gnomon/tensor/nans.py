@@ -68,10 +68,10 @@ def evaluated(node: Node, inputs: list[np.ndarray]) -> np.ndarray:
     """A node's value; an error if a branch or an iteration in it makes a NaN."""
     if node.op not in CONTROL or any(map(has_nan, inputs)):
         return evaluate(node, inputs)
-    return control_values(node, inputs, watched)[node.params["index"]]
+    return control_values(node, inputs, check_outputs)[node.params["index"]]
 
 
-def watched(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def check_outputs(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs of a branch or an iteration; an error if one of its operations makes a NaN."""
     feeds = dict(zip(graph.inputs, inputs, strict=True))
     outputs = interpret(graph.outputs, feeds)

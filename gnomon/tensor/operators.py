@@ -20,7 +20,7 @@ from gnomon.ops import every  # noqa: F401 - fills the registry
 from gnomon.ops.registry import OPS, Op, operations
 from gnomon.tensor.autocast import fitted
 from gnomon.tensor.overrides import is_overriding, public, taken_over
-from gnomon.tensor.state import NOTHING, grads, known, narrow, of_complex, saving, state
+from gnomon.tensor.state import NOTHING, grads, narrow, of_complex, program_size, saving, state
 from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Paired, Tensor, from_array, node_of, wrap
 from gnomon.tensor.traced_numbers import beside, plain_of, varies
@@ -55,7 +55,7 @@ def operand(value: Any) -> Any:
     if varies(value):
         return value
     if hasattr(kind, "_symint"):
-        return known(value)
+        return program_size(value)
     for number in NUMBERS:
         if isinstance(value, number):
             return number(value)

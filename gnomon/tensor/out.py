@@ -27,7 +27,7 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     if out is None:
         return function(*args, **rest)
     name, places = function.__name__, out if isinstance(out, (tuple, list)) else (out,)
-    check(name, args, places)
+    check_goals(name, args, places)
     is_new = not any(isinstance(x, Tensor) for x in given_in(args[:1]))
     if is_new and "dtype" not in rest and not WORDS.isdisjoint(signature(function).parameters):
         rest["dtype"] = places[0].dtype  # of a new tensor: nothing else says its dtype
@@ -43,7 +43,7 @@ def into(function: Callable, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
     return type(found)(*places) if hasattr(found, "_fields") else out
 
 
-def check(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
+def check_goals(name: str, args: Sequence[Any], places: Sequence[Any]) -> None:
     """Refuse goals that are no tensors, and operands with gradients."""
     if not all(isinstance(x, Tensor) for x in places):
         raise DtypeError(f"{name}: out must be a tensor: got {type(places[0]).__name__}.")

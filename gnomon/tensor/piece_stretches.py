@@ -14,7 +14,7 @@ import numpy as np
 
 from gnomon.ir.node import Node
 from gnomon.runtime.joined import ProgramRows, joined_rows
-from gnomon.schedule.memory import rounded
+from gnomon.schedule.memory import in_lines
 
 if TYPE_CHECKING:
     from gnomon.tensor.piece_walk import PieceWalk, Term
@@ -140,7 +140,7 @@ def block_of(spots: Sequence[tuple[int, int]], sizes: Sequence[int]) -> int:
     ends = [
         shift + size for (which, shift), size in zip(spots, sizes, strict=True) if which == base
     ]
-    return rounded(max(ends, default=1))
+    return in_lines(max(ends, default=1))
 
 
 def stretch_of(
@@ -171,7 +171,7 @@ def stretch_of(
             spots.append((order[place], 0))
         else:
             spots.append((base, end))
-            end += rounded(walk.sizes[place])
+            end += in_lines(walk.sizes[place])
     if not 0 < end <= FULL:
         return None
     rows = []

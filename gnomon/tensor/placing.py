@@ -28,7 +28,7 @@ from gnomon.tensor.device import (
 from gnomon.tensor.state import grads, is_capturing, refusal
 from gnomon.tensor.tensor import Paired, Tensor, from_buffer, pair_of, source, value_of, wrap
 
-__all__ = ["get_default_device", "moved", "names_device", "place", "placing_inside"]
+__all__ = ["get_default_device", "names_device", "on_device", "place", "placing_inside"]
 __all__ += ["set_default_device", "with_like", "with_placing", "without_elements"]
 
 PLACING = frozenset({"layout", "memory_format", "pin_memory", "requires_grad"})
@@ -95,7 +95,7 @@ def made_elsewhere(function: Callable[..., Any], args: tuple, kwargs: dict, devi
             given["device"] = CPU  # the function itself knows no other
     with META if device is META else CPU:
         made = function(*bound.args, **bound.kwargs)
-    absent = moved(device.type, made.detach(), device)
+    absent = on_device(device.type, made.detach(), device)
     return absent.requires_grad_() if made.requires_grad else absent
 
 
@@ -106,7 +106,7 @@ def without_elements(tensor: Any) -> Any:
     return wrap(missing_leaf(tuple(tensor.shape), tensor.dtype))
 
 
-def moved(name: str, tensor: Any, device: object) -> Any:
+def on_device(name: str, tensor: Any, device: object) -> Any:
     """A tensor on a device: itself if it is there, or if no device is given."""
     if device is None:
         return tensor

@@ -93,10 +93,10 @@ def refuse(name: str, *args: Any, **_: Any) -> NoReturn:
     )
 
 
-def added(count: int, at: Tensor, rows: Tensor) -> Tensor:
+def sum_rows(count: int, at: Tensor, rows: Tensor) -> Tensor:
     """Sums of rows by number, in the order of the rows, (count, *d)."""
     if rows.dtype is bool_:
-        return added(count, at, rows.to(int32)) != 0
+        return sum_rows(count, at, rows.to(int32)) != 0
     return rows.new_zeros((count, *rows.shape[1:])).index_add(0, at, rows)
 
 
@@ -132,14 +132,14 @@ def sparse_coalesce(x: SparseParts) -> Any:
         return x
     outer, _ = sizes_of(x)
     found, at = unique(numbers(x), return_inverse=True)
-    elements = added(found.shape[0], at, x._elements)
+    elements = sum_rows(found.shape[0], at, x._elements)
     return type(x)(positions(found, outer), elements, x._sizes, True)
 
 
 def sparse_to_dense(x: SparseParts, dtype: Any = None, **_: Any) -> Tensor:
     """The dense tensor."""
     outer, inner = sizes_of(x)
-    made = added(prod(outer), numbers(x), x._elements).reshape((*outer, *inner))
+    made = sum_rows(prod(outer), numbers(x), x._elements).reshape((*outer, *inner))
     return made if dtype is None else made.to(dtype)
 
 
@@ -169,7 +169,7 @@ def sparse_matmul(a: Any, b: Any) -> Any:
     if is_sparse(b):
         return product_of_sparse(a, sparse_coalesce(b))
     elements = a._elements if b.ndim == 1 else a._elements.unsqueeze(1)
-    return added(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
+    return sum_rows(a.shape[0], a._places[0], b.index_select(0, a._places[1]) * elements)
 
 
 def product_of_sparse(a: SparseParts, b: SparseParts) -> Any:
@@ -336,7 +336,7 @@ def shares(x: SparseParts, dim: int, dtype: Any, share: Callable[[Tensor, Tensor
     least = x._elements.new_full((count, *x._elements.shape[1:]), float("-inf"))
     most = least.index_reduce(0, group, x._elements.detach(), "amax")
     less = x._elements - most.index_select(0, group)
-    total = added(count, group, less.exp())
+    total = sum_rows(count, group, less.exp())
     return x._like(share(less, total.index_select(0, group)))
 
 

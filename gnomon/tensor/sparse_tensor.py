@@ -67,7 +67,7 @@ class SparseTensor(SparseParts):
     def __torch_function__(
         cls, func: Callable, types: Sequence[type], args: Sequence = (), kwargs: Any = None
     ) -> Any:
-        return called(func.__name__, *args, **(kwargs or {}))
+        return call_sparse(func.__name__, *args, **(kwargs or {}))
 
     def __getattr__(self, name: str) -> Any:
         if name in OF_VALUES:
@@ -145,7 +145,7 @@ class SparseTensor(SparseParts):
         refuse("numpy", self)
 
     def __getitem__(self, index: Any) -> Any:
-        return called("__getitem__", self, index)
+        return call_sparse("__getitem__", self, index)
 
     def __iter__(self) -> NoReturn:
         refuse("iter", self)
@@ -225,7 +225,7 @@ def assembled(about: dict[str, Any], parts: Sequence[Tensor]) -> SparseTensor:
     return SparseTensor(*parts, **about)
 
 
-def called(name: str, *args: Any, **kwargs: Any) -> Any:
+def call_sparse(name: str, *args: Any, **kwargs: Any) -> Any:
     """The result of a function of sparse tensors, or a refusal."""
     found = CALLS.get(known_as(name))
     if found is None:
@@ -236,7 +236,7 @@ def called(name: str, *args: Any, **kwargs: Any) -> Any:
 def operator(slot: str) -> Callable:
     """An operator of Python's on sparse tensors."""
     name, is_reflected = getattr(Tensor, slot).meant
-    return lambda self, *others: called(
+    return lambda self, *others: call_sparse(
         name, *((*others, self) if is_reflected else (self, *others))
     )
 

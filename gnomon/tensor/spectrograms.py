@@ -7,7 +7,7 @@ from typing import Any
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ops.registry import explained
 from gnomon.tensor import fft
-from gnomon.tensor.complex_tensor import Complex, joined
+from gnomon.tensor.complex_tensor import Complex, compose
 from gnomon.tensor.creation import ones
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import is_capturing
@@ -147,7 +147,7 @@ def overlapped(blocks: Any, hop: int) -> Any:
     """The sum of windows (b, t, n), each a hop behind the one before."""
     if isinstance(blocks, Complex):
         both = [overlapped(part, hop) for part in (blocks.real, blocks.imag)]
-        return joined(*both)
+        return compose(*both)
     count, size = blocks.shape[1:]
     total = size + hop * (count - 1)
     made = FUNCTIONS["col2im"](blocks.mT, (1, total), (1, size), stride=(1, hop))

@@ -48,7 +48,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return FUNCTIONS["diag"](input.reshape(-1), offset)
 
 
-def written(input: Tensor, view: Callable[[Tensor], Tensor], src: Tensor, name: str) -> Tensor:
+def splice(input: Tensor, view: Callable[[Tensor], Tensor], src: Tensor, name: str) -> Tensor:
     """A copy of a tensor with other values in one of its views."""
     made = input.clone()
     part = view(made)
@@ -72,7 +72,7 @@ def diagonal_scatter(
             [0., 1.]])
     """
     view = FUNCTIONS["diagonal"]
-    return written(input, lambda x: view(x, offset, dim1, dim2), src, "diagonal_scatter")
+    return splice(input, lambda x: view(x, offset, dim1, dim2), src, "diagonal_scatter")
 
 
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
@@ -83,7 +83,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     Tensor([[0., 0.],
             [1., 1.]])
     """
-    return written(input, lambda x: x.select(dim, index), src, "select_scatter")
+    return splice(input, lambda x: x.select(dim, index), src, "select_scatter")
 
 
 def slice_scatter(
@@ -101,7 +101,7 @@ def slice_scatter(
     Tensor([0., 1., 1., 0.])
     """
     at = (slice(None),) * (dim % input.ndim) + (slice(start, end, step),)
-    return written(input, lambda x: x[at], src, "slice_scatter")
+    return splice(input, lambda x: x[at], src, "slice_scatter")
 
 
 def slice_copy(

@@ -46,7 +46,8 @@ _entered: ContextVar[tuple[tuple[object, Modes], ...]] = ContextVar("gnomon_ente
 
 
 mesh_results: list[Callable[[Node, bool], Tensor]] = []
-"""The function that makes tensors of results; empty until a tensor is divided over ranks."""
+"""The function that makes tensors of results; empty until a tensor is divided over ranks, and never
+cleared again."""
 meets_later: ContextVar[list[Any] | None] = ContextVar("gnomon_meets_later", default=None)
 """Tensors for which ranks must meet, in a block at whose end they are computed together."""
 
@@ -262,6 +263,16 @@ class Storage:
             note(self)
 
 
+def with_grads(mode: bool, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function while gradients are recorded, or are not."""
+    before = grads.get()
+    try:
+        grads.set(mode)
+        return function(*args)
+    finally:
+        grads.set(before)
+
+
 def storage_of(node: Node, tracked: bool) -> Storage:
     """A new storage, made without a constructor, which would take twice as long."""
     made = Storage.__new__(Storage)
@@ -340,14 +351,14 @@ class strict(Block):
             raise refused from None
 
 
-def known(value: Any) -> Any:
+def program_size(value: Any) -> Any:
     """A symbolic size in a program's form; any other value unchanged."""
     return value._symint if hasattr(type(value), "_symint") else value
 
 
 def whole(value: Any) -> Any:
     """An integer or a symbolic size, checked."""
-    return known(value) if hasattr(type(value), "_symint") else index(value)
+    return program_size(value) if hasattr(type(value), "_symint") else index(value)
 
 
 def leaf(shape: Shape, dtype: DType, buffer: DeviceBuffer, sites: Sites | None = None) -> Node:
@@ -368,7 +379,7 @@ def own_leaf(tensor: Tensor) -> Node | None:
     return node if node.watch and node.watch[0]() is tensor else None
 
 
-def settled(node: Node, kept: bool = False) -> Node:
+def leaf_of_value(node: Node, kept: bool = False) -> Node:
     """A leaf in place of a node with a value; kept: it is a model's, which changes."""
     made = state.arena.leaf(node.shape, node.dtype, node.value, node.sites)
     if not kept and here.links():

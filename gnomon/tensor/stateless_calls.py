@@ -32,7 +32,7 @@ def functional_call(
     Tensor([3.])
     """
     single = isinstance(parameter_and_buffer_dicts, Mapping)
-    given = dict(parameter_and_buffer_dicts) if single else joined(parameter_and_buffer_dicts)
+    given = dict(parameter_and_buffer_dicts) if single else union(parameter_and_buffer_dicts)
     owned = names_of(module) if tie_weights or strict else {}
     values = with_tied(owned, given) if tie_weights else given
     if strict and values.keys() != owned.keys():
@@ -51,7 +51,7 @@ def functional_call(
                 parameter_and_buffer_dicts[path] = after
 
 
-def joined(dicts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def union(dicts: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The union of dicts, whose keys must differ."""
     found: dict[str, Tensor] = {}
     for part in dicts:

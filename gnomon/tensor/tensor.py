@@ -31,12 +31,12 @@ from gnomon.tensor.state import (
     grads,
     is_capturing,
     keep,
-    known,
     leaf,
+    leaf_of_value,
     mesh_results,
     of_complex,
     own_leaf,
-    settled,
+    program_size,
     state,
     storage_of,
 )
@@ -179,7 +179,7 @@ class Paired:
 
 def single(value: Any) -> Any:
     """The number in a scalar tensor or numpy's scalar; a size in the program's form."""
-    return value.item() if isinstance(value, (Tensor, np.generic)) else known(value)
+    return value.item() if isinstance(value, (Tensor, np.generic)) else program_size(value)
 
 
 def pair_of(tensor: Any) -> Any:
@@ -281,9 +281,9 @@ def raw(tensor: Tensor) -> Node:
         node = raw(view.base)
     if view.source is not node or is_lent(node):
         if view.base is None:
-            view.node = views.settled(view, node, tensor._storage.version)
+            view.node = views.refresh_view(view, node, tensor._storage.version)
         else:
-            view.node = views.shown(view, node)
+            view.node = views.view_node(view, node)
         view.source = node
     return view.node
 
@@ -330,7 +330,7 @@ def node_of_view(tensor: Tensor) -> Node:
     if view.base is None:
         node = raw(tensor)
     else:
-        node = views.settled(view, leaf_node(view.base), storage.version)
+        node = views.refresh_view(view, leaf_node(view.base), storage.version)
     storage.used = view.used = True
     return node
 
@@ -387,7 +387,7 @@ def value_of(tensor: Tensor) -> DeviceBuffer:
         view = tensor._view
         if view is not None and view.source is not source(tensor._storage):
             # the storage has settled on a leaf: this view's value still holds
-            view.node, view.source = settled(node, tensor._storage.kept), tensor._storage.node
+            view.node, view.source = leaf_of_value(node, tensor._storage.kept), tensor._storage.node
     return node.value
 
 

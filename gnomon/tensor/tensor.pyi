@@ -40,7 +40,7 @@ from gnomon.tensor.borrowing import at_home, borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
-from gnomon.tensor.state import NOTHING, Storage, grads, is_capturing, keep, known, leaf, mesh_results, of_complex, own_leaf, settled, state, storage_of
+from gnomon.tensor.state import NOTHING, Storage, grads, is_capturing, keep, leaf, leaf_of_value, mesh_results, of_complex, own_leaf, program_size, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import Rare
 class Tensor:

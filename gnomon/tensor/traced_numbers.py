@@ -123,7 +123,7 @@ class TracedNumber(TracedFace):
     def __new__(cls, parts: Sequence[Tensor]) -> Any:
         """A new traced number, or the plain number outside of captures."""
         (tensor,) = parts
-        return tensor.item() if not is_capturing() else made(cls, tensor, (tensor,), SMALL)
+        return tensor.item() if not is_capturing() else traced_number(cls, tensor, (tensor,), SMALL)
 
     def value(self) -> Any:
         """The number itself: an argument used so is a constant from the next call on."""
@@ -168,7 +168,7 @@ class TracedInt(TracedNumber):
         return int(self.value())
 
 
-def made(
+def traced_number(
     kind: Any,
     tensor: Tensor,
     origins: tuple[Tensor, ...],
@@ -197,7 +197,7 @@ def number_of(node: Node) -> Any:
     shaped = node if not node.shape else node.arena.node("reshape", (node,), shape=())
     tensor = wrap(detached(cast(shaped, float64 if is_float else int64)))
     bound = 0 if is_float or node.dtype.bits > 32 else SMALL * 2
-    return made(TracedFloat if is_float else TracedInt, tensor, (), bound)
+    return traced_number(TracedFloat if is_float else TracedInt, tensor, (), bound)
 
 
 def kind_of_number(value: Any) -> type | None:
@@ -296,7 +296,7 @@ def formula_of(python: Callable, left: Any, right: Any) -> Callable[[], Any] | N
     return None if first is None or second is None else lambda: python(first(), second())
 
 
-def divided(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
+def divide_traced(formula: Callable[[], Any] | None, left: Any, right: Any) -> Any:
     """A rounded quotient, or a remainder, by a constant, as a separate input."""
     known = formula is not None and type(left) is TracedInt and type(right) is int
     if not known or not 0 < right < SMALL or not left.bound or left.is_settled:
@@ -315,15 +315,17 @@ def binary(name: str, swapped: bool, python: Callable) -> Callable:
         if name in (*ARITHMETIC, *COMPARISONS):
             found = recorded(name, left, right)
         else:
-            found = divided(formula, left, right) if name in DIVISIONS else None
+            found = divide_traced(formula, left, right) if name in DIVISIONS else None
         if found is None:
             return python(plain_of(left), plain_of(right), *more)
         tensor, bound = found
         origins = (*self.origins, *(other.origins if varies(other) else ()))
         if name in COMPARISONS:
-            return made(TracedFloat, tensor, origins, 0, formula)._answer(tensor)
+            return traced_number(TracedFloat, tensor, origins, 0, formula)._answer(tensor)
         is_float = tensor.dtype is float64
-        return made(TracedFloat if is_float else TracedInt, tensor, origins, bound, formula)
+        return traced_number(
+            TracedFloat if is_float else TracedInt, tensor, origins, bound, formula
+        )
 
     return method
 
@@ -339,7 +341,7 @@ def unary(name: str, python: Callable) -> Callable:
         ):
             before = self.formula
             formula = None if before is None else lambda: python(before())
-            return made(type(self), python(self.tensor), self.origins, self.bound, formula)
+            return traced_number(type(self), python(self.tensor), self.origins, self.bound, formula)
         return python(self.value())
 
     return method

@@ -17,10 +17,10 @@ from gnomon.ir import sym_float
 from gnomon.ir.node import Node, topological
 from gnomon.ir.sizes import SymInt, is_symbolic
 from gnomon.ir.sym_float import SymFloat
-from gnomon.tensor.state import known, state
+from gnomon.tensor.state import program_size, state
 from gnomon.tensor.traced_numbers import TracedFace
 
-__all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "shown"]
+__all__ = ["FloatOfSizes", "SizeLeft", "TracedSize", "python_sizes"]
 
 
 class SizeLeft(TypeError):
@@ -68,7 +68,7 @@ class TracedSize(TracedFace):
     def __eq__(self, other: object) -> bool:
         if self.is_over:
             return self.value() == (other.value() if isinstance(other, TracedSize) else other)
-        return self is other or bool(self._symint == known(other))
+        return self is other or bool(self._symint == program_size(other))
 
     def __bool__(self) -> bool:
         return self != 0
@@ -128,7 +128,7 @@ def computed(compute: Callable[..., Any]) -> Callable[..., Any]:
             return NotImplemented
         if self.is_over:
             return compute(self.pinned(), *others)
-        numbers = [self._symint, *map(known, others)]
+        numbers = [self._symint, *map(program_size, others)]
         if sym_float.gives_float(compute, *numbers):
             return shown_size(sym_float.computed(compute, *numbers))
         if SymFloat in map(type, numbers):
@@ -165,7 +165,7 @@ def shown_size(n: Any) -> Any:
     return found
 
 
-def shown(shape: Sequence[Any]) -> Sequence[Any]:
+def python_sizes(shape: Sequence[Any]) -> Sequence[Any]:
     """Sizes as Python code sees them."""
     return [*map(shown_size, shape)] if SymInt in map(type, shape) else shape
 

@@ -24,7 +24,7 @@ from gnomon.ops.scalars import where
 from gnomon.ops.view_primitives import STEPS, pad, permute
 from gnomon.tensor.borrowing import afresh, borrows, is_lent, shows_stretch
 from gnomon.tensor.state import grads, is_capturing, leaf, state
-from gnomon.tensor.watchers import apart, attach, retained
+from gnomon.tensor.watchers import attach, retained, unshared_copy
 
 if TYPE_CHECKING:
     from gnomon.tensor.state import Storage
@@ -220,7 +220,7 @@ def read(node: Node, chain: Chain) -> Node:
     return node
 
 
-def shown(view: View, start: Node) -> Node:
+def view_node(view: View, start: Node) -> Node:
     """The node of a view, through watched views in between."""
     above = view
     while above is not None:
@@ -230,7 +230,7 @@ def shown(view: View, start: Node) -> Node:
     return read(afresh(start), view.chain)
 
 
-def settled(view: View, start: Node, version: int) -> Node:
+def refresh_view(view: View, start: Node, version: int) -> Node:
     """The node of a view whose storage may have been written to since its last read.
 
     After a write the view depends on the storage alone, and its retained gradients are dropped.
@@ -239,11 +239,11 @@ def settled(view: View, start: Node, version: int) -> Node:
         moved = [] if view.own is None else retained(view.own[1])
         view.version, view.used, view.parent, view.own = version, False, None, None
         if moved:
-            node = apart(shown(view, start))
+            node = unshared_copy(view_node(view, start))
             view.own = (start, node)
             for tensor in moved:
                 attach(node, tensor)
-    return shown(view, start)
+    return view_node(view, start)
 
 
 def as_shown(result: Any, start: Node) -> tuple[list[Node], Shown | None]:
@@ -294,7 +294,7 @@ def put_back(old: Node, op: str, params: dict, new: Node) -> Node:
     if op == "reshape":
         return reshape(new, old.shape)
     if op == "from_local":
-        return to_local(new, kept(params["layout"]))
+        return to_local(new, storable_layout(params["layout"]))
     if op == "to_local":
         return from_local(new, params["layout"])
     if op == "permute":
@@ -311,7 +311,7 @@ def put_places(old: Node, chain: Chain, new: Node) -> Node:
     return reshape(index_copy(flat, 0, index, values), old.shape)
 
 
-def kept(layout: MeshLayout) -> MeshLayout:
+def storable_layout(layout: MeshLayout) -> MeshLayout:
     """A layout in which a value can be stored."""
     if any(isinstance(each, Partial) for *_, each in layout):
         raise LayoutError(

@@ -12,7 +12,7 @@ from typing import Any
 
 from gnomon.errors import ArgumentError, ComplexError
 from gnomon.ir.node import Node
-from gnomon.passes.batch import batched
+from gnomon.passes.batch import batch_roots
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import flatten, tensors_in, unflatten
 from gnomon.tensor.random import default_generator
@@ -66,13 +66,13 @@ def run(func: Callable, args: tuple, named: dict, how: tuple[SampleAxes, SampleA
     in_dims, out_dims, randomness = how
     given: list[Tensor] = []
     tree = flatten((args, named), given)
-    axes = [*spread(in_dims, args, "in_dims"), *(0 for _ in real_in(named))]
+    axes = [*mapped_axes(in_dims, args, "in_dims"), *(0 for _ in real_in(named))]
     axis_of = dict(zip(map(id, real_in((args, named))), axes, strict=True))
     known: dict[Node, Node] = {}
     stand_ins = [stand_in(x, axis_of[id(x)], known) for x in given]
     size = number_of_samples(known)
     drawn = default_generator.count
-    made = called(func, unflatten(tree, stand_ins), known)
+    made = call_on_placeholders(func, unflatten(tree, stand_ins), known)
     if randomness == "error" and default_generator.count != drawn:
         raise ArgumentError(
             'vmap: the function draws random numbers. Give randomness="same", or draw outside.'
@@ -91,7 +91,7 @@ def number_of_samples(known: dict[Node, Node]) -> int:
     return sizes[0]
 
 
-def called(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -> Any:
+def call_on_placeholders(func: Callable, given: tuple[tuple, dict], known: dict[Node, Node]) -> Any:
     """The function's results on placeholders, which cannot be evaluated."""
     args, named = given
     before = state.unknown
@@ -107,13 +107,15 @@ def with_samples(made: Any, out_dims: SampleAxes, known: dict[Node, Node], size:
     """The function's results, for all samples."""
     found: list[Tensor] = []
     tree = flatten(made, found)
-    nodes = batched([node_of(x) for x in found], known, size)
+    nodes = batch_roots([node_of(x) for x in found], known, size)
     whole = [wrap(node, x.requires_grad) for node, x in zip(nodes, found, strict=True)]
-    dims = dict(zip(map(id, real_in(made)), spread(out_dims, made, "out_dims"), strict=True))
-    return unflatten(tree, [placed(x, y, dims[id(y)]) for x, y in zip(whole, found, strict=True)])
+    dims = dict(zip(map(id, real_in(made)), mapped_axes(out_dims, made, "out_dims"), strict=True))
+    return unflatten(
+        tree, [move_axis(x, y, dims[id(y)]) for x, y in zip(whole, found, strict=True)]
+    )
 
 
-def placed(whole: Tensor, sample: Tensor, axis: int | None) -> Tensor:
+def move_axis(whole: Tensor, sample: Tensor, axis: int | None) -> Tensor:
     """A result with its samples along the axis that was asked for."""
     if axis is None:
         raise ArgumentError("vmap: out_dims must be axes: got None.")
@@ -143,7 +145,7 @@ def real_in(value: Any) -> list[Tensor]:
     return found
 
 
-def spread(dims: Any, value: Any, what: str) -> list[int | None]:
+def mapped_axes(dims: Any, value: Any, what: str) -> list[int | None]:
     """The mapped axis of every tensor of a nested value, from axes nested as deep as given."""
     if dims is None or isinstance(dims, int):
         return [dims for _ in real_in(value)]
@@ -151,4 +153,4 @@ def spread(dims: Any, value: Any, what: str) -> list[int | None]:
         raise ArgumentError(f"vmap: {what} {dims!r} does not fit what it is about.")
     pairs = [(dims[k], part) for k, part in value.items()] if isinstance(value, dict) else None
     pairs = pairs or list(zip(dims, value, strict=True))
-    return [axis for place, part in pairs for axis in spread(place, part, what)]
+    return [axis for place, part in pairs for axis in mapped_axes(place, part, what)]

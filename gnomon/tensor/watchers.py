@@ -57,7 +57,7 @@ class GradientWatcher:
         return self.is_latest and self.tensor._rare.retains
 
 
-def apart(node: Node) -> Node:
+def unshared_copy(node: Node) -> Node:
     """A copy of a node that no other tensor shares, although equal expressions are one node."""
     made = node.arena.unique("barrier", node)
     made.value = node.value

@@ -17,7 +17,7 @@ from typing import Any
 from gnomon.errors import CollectiveError
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import user_site
-from gnomon.ops.group_folds import Reduction, scaled
+from gnomon.ops.group_folds import Reduction, scale_factor
 from gnomon.passes.lower_collectives import fold_slices
 from gnomon.runtime import events
 from gnomon.runtime.buffer import DeviceBuffer
@@ -218,7 +218,7 @@ class Done(Work):
         self._finish = None
 
 
-def own(x: Tensor) -> Node:
+def local_leaf(x: Tensor) -> Node:
     """A tensor's value on this rank, as a new leaf."""
     refuse_elsewhere("distributed", x._storage.node)
     value, shown = value_of(x), raw(x)
@@ -268,7 +268,7 @@ def begin_slices(group: ProcessGroup, name: str, x: Node, kind: int, then: Then)
 
 def begin_gather(group: ProcessGroup, name: str, x: Tensor, then: Then) -> Work:
     """Start a gather of every rank's x; `then` is called with a row for each rank."""
-    return begin_slices(group, name, own(x), GATHER, then)
+    return begin_slices(group, name, local_leaf(x), GATHER, then)
 
 
 def folding(then: Then, monoid: str, slices: Node) -> None:
@@ -292,7 +292,7 @@ def begin_fold(
     def start(y: Node, monoid: str) -> Work:
         return begin_slices(group, named(name, monoid), y, kind, partial(folding, then, monoid))
 
-    return scaled(own(x), op, start)
+    return scale_factor(local_leaf(x), op, start)
 
 
 def begin_reduce(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then: Then) -> Work:
@@ -315,4 +315,4 @@ def begin_reduce(group: ProcessGroup, x: Tensor, op: Reduction, root: int, then:
 
         return begin(group, named(f"reduce to {root}", monoid), y, post, finish)
 
-    return scaled(own(x), op, start)
+    return scale_factor(local_leaf(x), op, start)

@@ -15,7 +15,7 @@ from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.runtime.buffer import memory as host_memory
 from gnomon.tensor import views, watchers
 from gnomon.tensor.autograd.versions import overwritten
-from gnomon.tensor.borrowing import afresh, borrows, has_history, is_lent, over
+from gnomon.tensor.borrowing import afresh, borrows, copy_if_lent, has_history, is_lent
 from gnomon.tensor.device import any_missing, is_missing, refuse_missing
 from gnomon.tensor.evaluate import evaluate, is_filled
 from gnomon.tensor.state import (
@@ -70,7 +70,7 @@ def write(
         storage.tracked, storage.released = storage.tracked or tracked, False
         give(storage, value, chain=full_chain(tensor))
         if view.own is not None and view.base is None:
-            views.settled(view, source(storage), storage.version)
+            views.refresh_view(view, source(storage), storage.version)
     if mesh_results and not is_capturing() and views.mesh_layout_of(view):
         later = meets_later.get()
         if later is None:
@@ -133,10 +133,10 @@ def give(
         evaluate([] if borrows(node) else [node], (node, value) if alone else None)
         if node.value is not value:
             overwrite(value, node, chain)
-        node = over(node, value, history or has_history(node))
+        node = copy_if_lent(node, value, history or has_history(node))
     before = storage.node
     moved = watchers.retained(before) if before.watch and before.arena is state.arena else []
-    storage.set(watchers.apart(node) if moved else node)
+    storage.set(watchers.unshared_copy(node) if moved else node)
     for tensor in moved:  # a gradient is kept of the latest value
         if tensor._storage is storage and tensor._view is None:
             storage.used = True
@@ -168,7 +168,7 @@ def replace(storage: Storage, node: Node | None, flags: tuple[bool, bool], since
     if node is None:
         storage.version += 1
     else:
-        give(storage, node if tracked else settled(node), tracked)
+        give(storage, node if tracked else drop_history_of(node), tracked)
     storage.tracked, storage.released = tracked, released
     if tracked and released:
         storage.node.watch = watchers.FREED
@@ -182,12 +182,12 @@ def put(target: Tensor, node: Node | None, flags: tuple[bool, bool], since: int)
         return
     storage = target._storage
     overwritten(storage, node.serial)
-    written = written_through(target, node if tracked else settled(node))
+    written = written_through(target, node if tracked else drop_history_of(node))
     give(storage, written, tracked, full_chain(target))
     storage.tracked, storage.released = storage.tracked or tracked, released
 
 
-def settled(node: Node) -> Node:
+def drop_history_of(node: Node) -> Node:
     """A node with the same value, without a history."""
     return node if node.value is not None else detached(node)
 

@@ -40,10 +40,10 @@ __all__ = [
     "checkpoints",
     "fingerprint",
     "newest",
-    "number",
-    "opened",
+    "open_checkpoint",
     "read_json",
     "sealed",
+    "step_number",
     "to_json",
     "verified",
 ]
@@ -119,10 +119,10 @@ def sealed(trainer: Mapping[str, object]) -> bytes:
 def checkpoints(run: Path) -> list[Path]:
     """The checkpoints of a run, oldest first, without checking that they are valid."""
     found = (run / "checkpoints").glob("step-*")
-    return sorted((x for x in found if STEP.fullmatch(x.name) and x.is_dir()), key=number)
+    return sorted((x for x in found if STEP.fullmatch(x.name) and x.is_dir()), key=step_number)
 
 
-def number(folder: Path) -> int:
+def step_number(folder: Path) -> int:
     """The step in a checkpoint's folder name; -1 for any other name."""
     found = STEP.fullmatch(folder.name)
     return int(found[1]) if found else -1
@@ -139,7 +139,7 @@ def newest(run: Path) -> tuple[Checkpoint | None, list[str]]:
     return None, problems
 
 
-def opened(folder: Path) -> Checkpoint:
+def open_checkpoint(folder: Path) -> Checkpoint:
     """A checkpoint whose trainer.json is verified; its tensors are not."""
     return opened_with_record(folder)[0]
 
@@ -154,7 +154,7 @@ def opened_with_record(folder: Path) -> tuple[Checkpoint, Recorded]:
             f"checkpoint: {path} is of format {record.format}: this version reads format {FORMAT}. "
             "Go on with the gnomon that it names, or start a new run."
         )
-    if sealed(trainer) != to_json(trainer) or number(folder) not in (-1, record.step):
+    if sealed(trainer) != to_json(trainer) or step_number(folder) not in (-1, record.step):
         raise damaged(path)
     return Checkpoint(folder, record.step, trainer), record
 

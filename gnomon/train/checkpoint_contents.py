@@ -33,8 +33,8 @@ from gnomon.train.checkpoint import (
     INDEX,
     TRAINER,
     checkpoints,
-    number,
     sealed,
+    step_number,
     to_json,
     verified,
 )
@@ -137,7 +137,7 @@ def describe(folder: Path, saved: CheckpointContents, sums: dict[str, dict[str, 
 def drop_old(run: Path, step: int, keep: int) -> None:
     """Drop all but the newest `keep` checkpoints up to a step; failures are ignored."""
     # a later one is damaged, or the run would have gone on from there
-    for old in [x for x in checkpoints(run) if number(x) <= step][:-keep]:
+    for old in [x for x in checkpoints(run) if step_number(x) <= step][:-keep]:
         aside = old.with_name(f".{old.name}.{uuid.uuid4().hex}")
         with suppress(OSError):
             rename(old, aside)

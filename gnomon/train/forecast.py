@@ -20,7 +20,7 @@ from gnomon.program.kernel import Kernel, traffic
 from gnomon.program.liveness import values_of
 from gnomon.program.overlap import CALL, LATENCY
 from gnomon.program.virtual_clock import timeline
-from gnomon.schedule.memory import nbytes, rounded
+from gnomon.schedule.memory import in_lines, nbytes
 from gnomon.train.chips import Chip
 from gnomon.train.config import Config
 from gnomon.train.rank_program import rank_program
@@ -118,8 +118,8 @@ def peaks_of(block: ProgramBlock) -> tuple[float, ...]:
     calls = 1 + max((v.last for v in values), default=0)
     changes = [0] * (calls + 1)
     for value in values:
-        changes[value.first] += rounded(value.nbytes)
-        changes[value.last + 1] -= rounded(value.nbytes)
+        changes[value.first] += in_lines(value.nbytes)
+        changes[value.last + 1] -= in_lines(value.nbytes)
     alive, peaks = 0, [0.0] * STRETCHES
     for call in range(calls):
         alive += changes[call]

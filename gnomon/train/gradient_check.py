@@ -51,10 +51,10 @@ class GradientCheck:
         rows = np.split(window, self.microbatches)[number % self.microbatches]
         exchanged = rows if len(rows) % 2 else np.roll(rows, len(rows) // 2, 0)
         first = self.gradients(rows)
-        wrong = self.unlike(first, self.gradients(exchanged, core))
+        wrong = self.differing(first, self.gradients(exchanged, core))
         reports = self.team.gather([wrong, core, platform.node()])
         if any(names for names, _, _ in reports):
-            third = self.team.gather(not self.unlike(first, self.gradients(rows)))
+            third = self.team.gather(not self.differing(first, self.gradients(rows)))
             raise GnomonError(sentence(step + 1, reports, all(third)))
 
     def gradients(self, rows: np.ndarray, core: int | None = None) -> ParameterGradients:
@@ -73,7 +73,7 @@ class GradientCheck:
             p.grad = before[name]
         return found
 
-    def unlike(self, one: ParameterGradients, other: ParameterGradients) -> list[str]:
+    def differing(self, one: ParameterGradients, other: ParameterGradients) -> list[str]:
         """The names of parameters whose gradients differ in any bit."""
         return [name for name in one if one[name].tobytes() != other[name].tobytes()]
 

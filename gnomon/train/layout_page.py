@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gnomon.distributed.plans import PLAN
-from gnomon.program.units import counted, scaled
+from gnomon.program.units import counted, metric
 from gnomon.settings import current
 from gnomon.train.chips import ASKER, Chip, chip_of
 from gnomon.train.config import Config
@@ -67,11 +67,11 @@ def page(config: Config, chip: Chip, world: int, found: Sequence[RankedLayout]) 
     for mesh, figures, work in found:
         table.add_row(
             spelled(mesh),
-            scaled(figures.seconds, "s") if figures.seconds >= 1 else milliseconds(figures.seconds),
+            metric(figures.seconds, "s") if figures.seconds >= 1 else milliseconds(figures.seconds),
             f"{figures.waiting / figures.seconds:.0%}",
-            scaled(figures.memory, "B"),
+            metric(figures.memory, "B"),
             f"{work:.2f}",
-            ", ".join(f"{name} {scaled(size, 'B')}" for name, size in figures.sent.items()) or "-",
+            ", ".join(f"{name} {metric(size, 'B')}" for name, size in figures.sent.items()) or "-",
         )
     return Group(table, *(Text(line) for line in notes(layers, found)))
 

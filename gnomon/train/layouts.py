@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gnomon.distributed.device_mesh import DeviceMesh
 from gnomon.distributed.plans import PLAN, ShardingPlan
 from gnomon.errors import ConfigError, LayoutError
-from gnomon.program.units import scaled
+from gnomon.program.units import metric
 from gnomon.train.chips import Chip
 from gnomon.train.config import Config
 from gnomon.train.forecast import COARSE, DEPTHS, Forecast, forecast
@@ -125,7 +125,7 @@ def tried_layout(
 
 def too_large(made: Forecast, chip: Chip) -> str:
     """A message on the memory that a layout needs and that the chip has."""
-    needs, has = scaled(made.memory, "B"), scaled(chip.memory, "B")
+    needs, has = metric(made.memory, "B"), metric(chip.memory, "B")
     return f"needs {needs} on each rank: {chip.name} has {has}"
 
 

@@ -24,7 +24,7 @@ from gnomon.models.stored_parameters import load_parameters, parameter_tensors
 from gnomon.ops.canonical import NUMERICS
 from gnomon.runtime.files import publish
 from gnomon.runtime.json_files import to_json
-from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, opened
+from gnomon.train.checkpoint import Checkpoint, fingerprint, newest, open_checkpoint
 from gnomon.train.checkpoint_contents import CheckpointContents
 from gnomon.train.checkpoint_writer import CheckpointWriter
 from gnomon.train.config import Config, to_dict
@@ -225,7 +225,7 @@ class Trainer:
         shared = self.team.share(found and str(found.folder))
         if shared is None:
             return None
-        checkpoint = found or opened(Path(shared))
+        checkpoint = found or open_checkpoint(Path(shared))
         self.load(checkpoint)
         return checkpoint.step
 

@@ -36,7 +36,7 @@ class Metrics:
         If lines cannot be read, they are dropped, and a copy of the file is kept.
         """
         self.path = run / FILE
-        found, self.unreadable = rows_of(run)
+        found, self.unreadable = valid_rows(run)
         if self.unreadable:
             publish(run / DAMAGED, read(self.path))
         publish(self.path, b"".join(line(row) for row in found if row["step"] <= after))
@@ -71,10 +71,10 @@ def line(row: Mapping[str, object]) -> bytes:
 
 def read_metrics(run: Path) -> list[dict]:
     """The valid rows of a run's metrics; empty without the file."""
-    return rows_of(run)[0]
+    return valid_rows(run)[0]
 
 
-def rows_of(run: Path) -> tuple[list[dict], int]:
+def valid_rows(run: Path) -> tuple[list[dict], int]:
     """The valid rows of a run's metrics, and the number of invalid complete lines."""
     try:
         lines = read(run / FILE).split(b"\n")[:-1]

@@ -85,7 +85,7 @@ def profile(
         made = as_one(ranks)
         console.print(standstill_table(standstills(ranks)))
         console.print(f"clocks of ranks agree within {1e-3 * error:.0f} µs", highlight=False)
-    written = write(made, folder, f"{config.run.name}, {wanted.steps} steps", ranks)
+    written = write_all(made, folder, f"{config.run.name}, {wanted.steps} steps", ranks)
     tell(console, made)
     for path, what in written.items():
         console.print(f"{path!s:<{len(str(folder)) + 16}} {what}", highlight=False)
@@ -123,7 +123,7 @@ def recorded_rank(config: Config, steps: int, mesh: DeviceMesh) -> tuple[Profile
         for _ in range(steps):
             step()
             running.step()
-    made = joined(compiling.data, running.data)
+    made = with_compilation(compiling.data, running.data)
     later = made.events[-1].start - running.data.events[-1].start if made.events else 0
     return made, running.began - later
 
@@ -145,7 +145,7 @@ def prepared_step(config: Config, mesh: DeviceMesh = ALONE) -> Callable[[], tupl
     return take
 
 
-def joined(compiling: Profile, running: Profile) -> Profile:
+def with_compilation(compiling: Profile, running: Profile) -> Profile:
     """The profile of steps, preceded by the passes that compiled their programs."""
     passes = [event for event in compiling.events if event.kind == "compile"]
     first = min((event.start for event in passes), default=0)
@@ -159,7 +159,7 @@ def moved_later(event: Event, by: int) -> Event:
     return replace(event, start=event.start + by, end=event.end + by)
 
 
-def write(
+def write_all(
     made: Profile, folder: Path, title: str, ranks: Sequence[Profile] = ()
 ) -> dict[Path, str]:
     """Write a profile in all formats; returns each file's description."""

@@ -179,7 +179,7 @@ class Replay:
             self.back()
             exchanged = self.steps_from(after, done, exchanged=True)
             parted = parted or self.parted(after, exchanged)
-            named = first_ranks({r: unlike(straight, exchanged, r) for r in difference.ranks})
+            named = first_ranks({r: diverges(straight, exchanged, r) for r in difference.ranks})
         why = "does not repeat its own first run" if named else ""
         return Verdict(named or difference.ranks, why, after, parted)
 
@@ -213,7 +213,9 @@ class Replay:
         return None if before == after[: len(before)] else len(taken)
 
 
-def unlike(first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int) -> int | None:
+def diverges(
+    first: Sequence[ReplayedStep], second: Sequence[ReplayedStep], rank: int
+) -> int | None:
     """The index of the first step after which a rank's states differ between two repetitions."""
     pairs = enumerate(zip(first, second, strict=True))
     return next((k for k, (x, y) in pairs if x.sums[rank] != y.sums[rank]), None)

@@ -73,10 +73,12 @@ def weighed(made: Config, now: Config, done: int) -> tuple[list[ConfigChange], l
             f"got {now.train.steps}. Start a new run."
         )
     bent = any(factor_at(step, made) != factor_at(step, now) for step in range(done))
-    branch = [x for x in found if (done and x.key.startswith("optimizer.")) or (bent and bends(x))]
+    branch = [
+        x for x in found if (done and x.key.startswith("optimizer.")) or (bent and of_schedule(x))
+    ]
     return [x for x in found if x not in branch], branch
 
 
-def bends(change: ConfigChange) -> bool:
+def of_schedule(change: ConfigChange) -> bool:
     """Whether a change affects the shape of the learning-rate schedule."""
     return change.key.startswith(("schedule.", "train.steps"))

@@ -19,7 +19,7 @@ from gnomon.train.checkpoint import (
     Checkpoint,
     checkpoints,
     newest,
-    opened,
+    open_checkpoint,
     read_json,
     to_json,
     verified,
@@ -134,7 +134,7 @@ def together(run: TrainingRun | None, team: Team) -> TrainingRun:
     folder, config, at, branches = team.share(shared)
     if run is not None:
         return run
-    checkpoint = opened(Path(at)) if at else None
+    checkpoint = open_checkpoint(Path(at)) if at else None
     return TrainingRun(Path(folder), build(config), None, checkpoint, branches=tuple(branches))
 
 

@@ -52,10 +52,10 @@ def select_unit(seconds: float) -> tuple[str, float]:
 def time_text(seconds: float, digits: int = 3) -> str:
     """A time in the unit in which it is most readable."""
     name, size = select_unit(seconds)
-    return f"{rounded(seconds / size, digits)} {name}"
+    return f"{round_digits(seconds / size, digits)} {name}"
 
 
-def rounded(value: float, digits: int = 3) -> str:
+def round_digits(value: float, digits: int = 3) -> str:
     """A number with a given number of significant digits."""
     places = digits - 1 - (math.floor(math.log10(value)) if value > 0 else 0)
     return f"{round(value, places):.{max(places, 0)}f}"
@@ -327,7 +327,7 @@ class Compare:
 
     def _cell(self, value: float) -> str:
         """A time as a table cell."""
-        return rounded(value, self._digits) if self._digits else f"{value:.1f}"
+        return round_digits(value, self._digits) if self._digits else f"{value:.1f}"
 
 
 NAMES = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds"}

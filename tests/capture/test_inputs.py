@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gnomon as gn
-from gnomon.capture.inputs import Always, number_of, values_of, whole
+from gnomon.capture.inputs import Always, number_of, storage_tensor, values_of
 
 
 def test_a_number_is_read_anew_and_keeps_its_tensor_while_it_stays():
@@ -31,5 +31,5 @@ def test_a_whole_tensor_shows_its_storage_and_one_that_stays_is_itself():
     x = gn.arange(6)
     part = x[2:]
 
-    assert whole(part._storage).tolist() == x.tolist()
+    assert storage_tensor(part._storage).tolist() == x.tolist()
     assert Always(x)(()) is x

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.codegen import choices
-from gnomon.codegen.choices import Choice, candidates, chosen, class_of, decide
+from gnomon.codegen.choices import Choice, candidates, class_of, decide, measured_tile
 from gnomon.codegen.kernels.blocking import choose_tile, fits
 from gnomon.codegen.kernels.unpacked import reader_of
 from gnomon.codegen.machine import AVX2, AVX512
@@ -39,8 +39,8 @@ def test_a_product_takes_what_its_class_was_found_to():
     spec, near, other = (plain("NN", rows, 512, 384) for rows in (512, 540, 1024))
     decide(class_of(spec, AVX2), Choice((4, 16), (((6, 16), 2.0), ((4, 16), 1.0)), 0.1))
 
-    assert chosen(spec, AVX2).tile == chosen(near, AVX2).tile == (4, 16)
-    assert chosen(other, AVX2).tile == other.tile
+    assert measured_tile(spec, AVX2).tile == measured_tile(near, AVX2).tile == (4, 16)
+    assert measured_tile(other, AVX2).tile == other.tile
 
 
 @pytest.mark.parametrize("varies", range(3))
@@ -49,7 +49,7 @@ def test_a_product_of_many_sizes_asks_nothing_that_was_found_of_some(varies: int
     decide(class_of(plain("NN", *sizes), AVX2), Choice((4, 16), (((4, 16), 1.0),), 0.1))
     sizes[varies] = env.symbol(sizes[varies])
 
-    chosen(plain("NN", *sizes), AVX2)
+    measured_tile(plain("NN", *sizes), AVX2)
 
     assert not env.guards
 
@@ -62,22 +62,22 @@ def test_regret_is_what_the_model_alone_would_cost():
 def test_steps_that_vary_are_asked_for_no_guard():
     sizes = ShapeEnv()
     for steps, left in ((sizes.symbol(48), "near"), (sizes.symbol(100_000), "far")):
-        spec = chosen(plain("TN", 64, 96, steps), AVX2)
+        spec = measured_tile(plain("TN", 64, 96, steps), AVX2)
         assert (spec.left, spec.tile) == (left, (0, 0))
-    assert chosen(plain("TN", 8, 96, sizes.symbol(48)), AVX2).tile != (0, 0)
+    assert measured_tile(plain("TN", 8, 96, sizes.symbol(48)), AVX2).tile != (0, 0)
     few = ShapeEnv()
     for rows, left in ((few.symbol(9), "copied"), (few.symbol(16), "near")):
-        spec = chosen(plain("NN", rows, 96, 64), AVX2)
+        spec = measured_tile(plain("NN", rows, 96, 64), AVX2)
         assert spec.left == left
         assert (reader_of(spec) is None) == (left == "copied")
     assert [text for text in sizes.guards if "a2" in text or "a0" in text or "a1" in text] == []
-    assert chosen(plain("TN", 64, 96, 48), AVX2).left == "near"
+    assert measured_tile(plain("TN", 64, 96, 48), AVX2).left == "near"
 
 
 def test_of_many_counts_of_rows_each_may_be_few_or_many():
     sizes = ShapeEnv()
     rows = [sizes.symbol(16 + k) for k in range(choices.FEW_SIZES + 1)]
-    found = [chosen(plain("NN", n, 96, 64), AVX2) for n in rows]
+    found = [measured_tile(plain("NN", n, 96, 64), AVX2) for n in rows]
 
     assert {spec.left for spec in found} == {"copied"}
     assert [reader_of(spec) for spec in found] == [None] * len(rows)

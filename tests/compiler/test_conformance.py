@@ -10,7 +10,7 @@ import pytest
 import gnomon as gn
 from gnomon.compiler import conformance
 from gnomon.compiler import idioms as idiom_list
-from gnomon.compiler.conformance import failures, same, watched, written
+from gnomon.compiler.conformance import emit_idioms, failures, guarded_memory, same
 from gnomon.compiler.idioms import constant_mask, idioms
 from gnomon.dtypes import DType
 from gnomon.errors import CompileError
@@ -30,7 +30,7 @@ def test_every_idiom_is_what_numpy_says(limit):
 
 
 def test_what_is_written_beside_a_result_is_seen():
-    found = watched(8)
+    found = guarded_memory(8)
     expected = found.copy()
     assert same(found, expected, np.dtype("int8"))
 
@@ -40,7 +40,7 @@ def test_what_is_written_beside_a_result_is_seen():
 
 
 def test_what_a_lane_holds_is_seen():
-    expected = watched(8)
+    expected = guarded_memory(8)
     found = expected.copy()
     found[conformance.GUARD] = 1
 
@@ -93,7 +93,7 @@ def test_no_narrow_store_keeps_a_mask_that_llvm_knows(lanes, kind):
 
 
 def test_every_store_of_the_idioms_is_mended():
-    text = written(list(idioms(thorough=False)), "few")
+    text = emit_idioms(list(idioms(thorough=False)), "few")
     narrow = re.findall(r"call void @llvm\.masked\.store\.v\d+i(?:8|16|32)\.", text)
 
     assert worker.mended(text, "+avx512f").count('asm "", "=r,0"') == len(narrow) > 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.compiler.pass_log import passed, shown
+from gnomon.compiler.pass_log import passed, run_pass
 from gnomon.ir.node import Arena, Graph
 from gnomon.ir.show import since
 from gnomon.runtime import events
@@ -17,7 +17,7 @@ def test_a_pass_is_told_to_whoever_listens():
     stop = events.subscribe(lambda kind, fields: heard.append((kind, fields)))
     graph = small_model()
 
-    made = shown("same", graph, lambda g: g)
+    made = run_pass("same", graph, lambda g: g)
     stop()
     passed("unheard", 0.0)
 
@@ -32,8 +32,8 @@ def test_a_pass_is_checked_if_that_is_asked_for():
     other = Graph([Arena().input((2,), graph.inputs[0].dtype)], [])
 
     with override(verify=True), pytest.raises(AssertionError, match="bad: inputs were"):
-        shown("bad", graph, lambda g: other)
-    assert shown("bad", graph, lambda g: other) is other
+        run_pass("bad", graph, lambda g: other)
+    assert run_pass("bad", graph, lambda g: other) is other
 
 
 def test_a_time_is_the_end_of_a_line():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gnomon.dtypes import float32
-from gnomon.ir.between import between, nearest
+from gnomon.ir.between import nearest, nodes_between
 from gnomon.ir.node import Arena
 
 pytestmark = pytest.mark.unit
@@ -16,8 +16,8 @@ def test_only_what_lies_between_is_taken():
     y = x + x
     z = y * x
 
-    assert between([z], {x, y}) == [z]
-    assert between([z], {x}) == [y, z]
+    assert nodes_between([z], {x, y}) == [z]
+    assert nodes_between([z], {x}) == [y, z]
 
 
 def test_the_nearest_stops_hide_what_lies_behind_them():

@@ -16,7 +16,7 @@ def test_a_token_is_multiplied_by_its_experts_and_all_are_held():
 
     assert sizes.expert == 3 * 6 * 7
     assert sizes.multiplied == 6 * 5 + 2 * 3 * 6 * 7
-    assert sizes.held == 6 * 5 + 5 * 3 * 6 * 7
+    assert sizes.mlp_parameters == 6 * 5 + 5 * 3 * 6 * 7
     assert sizes.inner_size == 7
 
 

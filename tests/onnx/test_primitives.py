@@ -8,7 +8,7 @@ import gnomon as gn
 from gnomon.errors import TraceError
 from gnomon.ir.node import PRIMITIVES
 from gnomon.onnx.loops import CONTROL_RULES
-from gnomon.onnx.primitives import RULES, alike
+from gnomon.onnx.primitives import RULES, same_size
 from tests.onnx.running import exported, operators
 
 pytestmark = pytest.mark.unit
@@ -142,5 +142,5 @@ def test_embeddings_are_one_lookup():
 
 
 def test_sizes_are_alike_only_where_they_are_one_for_all():
-    assert alike(3, 3)
-    assert not alike(3, 4)
+    assert same_size(3, 3)
+    assert not same_size(3, 4)

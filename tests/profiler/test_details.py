@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gnomon.profiler.details import alike, details, rates
+from gnomon.profiler.details import details, group_events, rates
 from gnomon.profiler.lanes import arrange
 from gnomon.profiler.model import BufferRecord, Event, Line, Profile, Record
 from tests.profiler.profiles import ADD, CPU
@@ -55,7 +55,7 @@ def test_calls_of_several_runs_are_drawn_alike():
     told = Event("kernel", "add", 30, 31, record=4, args={"run": 3, "loss": 0.5})
     layout = arrange(profile := Profile(CPU, {4: ADD}, [*events, told, told]))
 
-    firsts, forms = alike(profile, layout, layout.arrows()[0])
+    firsts, forms = group_events(profile, layout, layout.arrows()[0])
 
     assert (firsts, forms.tolist()) == ([0, 3, 4], [0, 0, 0, 1, 2])
     assert "run" not in details(told, ADD)
@@ -65,4 +65,4 @@ def test_an_allocation_that_took_time_is_not_drawn_as_a_point():
     events = [Event("alloc", "buffer", 5, 5, nbytes=8), Event("alloc", "buffer", 6, 9, nbytes=8)]
     layout = arrange(profile := Profile(CPU, events=events))
 
-    assert alike(profile, layout, layout.arrows()[0])[1].tolist() == [0, 1]
+    assert group_events(profile, layout, layout.arrows()[0])[1].tolist() == [0, 1]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gnomon.profiler.model import MachineLimits, Profile
-from gnomon.profiler.packing import MOST_POINTS, packed, thinned
+from gnomon.profiler.packing import MOST_POINTS, packed, thin_curve
 from gnomon.profiler.reports import by_source_line
 from tests.profiler.synthetic import FILE, made_up
 
@@ -57,7 +57,7 @@ def test_a_long_curve_keeps_its_peaks_and_valleys(rng):
     times, live = np.arange(50_000), rng.integers(0, 1000, 50_000)
     live[31_234], live[777] = 5000, -5
 
-    few, kept = thinned(times, live)
+    few, kept = thin_curve(times, live)
 
     assert len(few) <= MOST_POINTS + 2
     assert {5000, -5} <= set(kept.tolist())

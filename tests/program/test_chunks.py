@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
-from gnomon.program.chunks import apart
+from gnomon.program.chunks import with_chunks
 from gnomon.program.kernel import Kernel
 from tests.ops.test_logit_chunks import Loss, program
 
@@ -14,7 +14,7 @@ def test_turns_stand_in_their_regions_place():
     one, two = (Kernel(name, None, (x,), 1, None, (x,), 0) for name in ("one", "two"))
     both = Kernel("both", None, (x,), 1, None, (x,), 0, chunks=(one, two))
 
-    assert apart([two, both, one]) == [two, one, two, one]
+    assert with_chunks([two, both, one]) == [two, one, two, one]
 
 
 def test_parts_lie_inside_their_values():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gnomon.program.units import aligned, counted, digits, scaled
+from gnomon.program.units import align_columns, counted, digits, metric
 
 
 @pytest.mark.parametrize(
     ("number", "text"), [(999.4, "999 B"), (999.6, "1.00 kB"), (-2.5e6, "-2.50 MB"), (0, "0 B")]
 )
 def test_an_amount_has_three_digits(number: float, text: str):
-    assert scaled(number, "B") == text
+    assert metric(number, "B") == text
 
 
 def test_digits_stay_three_where_a_number_rounds_up():
@@ -19,7 +19,7 @@ def test_digits_stay_three_where_a_number_rounds_up():
 
 
 def test_columns_stand_under_each_other():
-    assert aligned([("a", "bb"), ("ccc", "d")]) == ["  a    bb", "  ccc  d"]
+    assert align_columns([("a", "bb"), ("ccc", "d")]) == ["  a    bb", "  ccc  d"]
 
 
 def test_one_is_not_many():

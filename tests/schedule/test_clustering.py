@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gnomon.dtypes import float32
 from gnomon.ir.node import Arena
-from gnomon.ops.joining import joined
+from gnomon.ops.joining import concat
 from gnomon.ops.primitives import reduce, unsqueeze
 from gnomon.ops.scalars import exp
 from gnomon.schedule.cluster import ELSEWHERE
@@ -43,7 +43,7 @@ def grown(layers: int):
     """Each layer puts what it makes of all before it beside that, as DenseNet's do."""
     x = leaf(8, 4)
     for _ in range(layers):
-        x = joined([x, unsqueeze(reduce("add", exp(x), (1,)), 1)], 1)
+        x = concat([x, unsqueeze(reduce("add", exp(x), (1,)), 1)], 1)
     return x
 
 
@@ -59,6 +59,6 @@ def test_a_join_of_joins_that_several_read_is_stored_before_readers_have_many_pa
 def test_a_join_of_many_parts_is_seen_through_where_one_kernel_reads_it():
     arena = Arena()
     parts = [arena.input((8, 1), float32) for _ in range(12)]
-    made = Clustering(graph(exp(joined(parts, 1) * 2.0)))
+    made = Clustering(graph(exp(concat(parts, 1) * 2.0)))
 
     assert len(made.home) == 1

@@ -15,8 +15,8 @@ import pytest
 
 import gnomon as gn
 from gnomon.ir.sizes import ShapeEnv
-from gnomon.tensor.tensor import known
-from gnomon.tensor.traced_sizes import FloatOfSizes, SizeLeft, TracedCount, TracedSize, shown
+from gnomon.tensor.tensor import program_size
+from gnomon.tensor.traced_sizes import FloatOfSizes, SizeLeft, TracedCount, TracedSize, python_sizes
 
 pytestmark = pytest.mark.unit
 
@@ -93,7 +93,7 @@ def test_arithmetic_decides_nothing_and_comparisons_are_kept(env):
     assert n > 4
     assert env.test()((5,))
     assert not env.test()((4,))
-    assert env.function([known(made)])((9,)) == ((9 * 2 + 3) // 2 - 9 % 5,)
+    assert env.function([program_size(made)])((9,)) == ((9 * 2 + 3) // 2 - 9 % 5,)
 
 
 @pytest.mark.parametrize("use", [hash, str, operator.index, float, np.asarray, lambda n: n & 3])
@@ -130,10 +130,10 @@ def test_another_thread_sees_the_number(env):
 
 def test_shapes_show_one_object_for_one_size(env):
     n = env.symbol(12)
-    made = shown((n, 3, n))
+    made = python_sizes((n, 3, n))
     assert made[0] is made[2]
     assert made[1] == 3
-    assert shown((2, 3)) == (2, 3)
+    assert python_sizes((2, 3)) == (2, 3)
 
 
 def test_a_count_is_called_for_the_shape(env):
@@ -166,14 +166,14 @@ FLOATS = {
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_floats_of_sizes_ask_nothing_and_are_those_of_python(env, name):
-    (n,) = shown([env.symbol(12)])
+    (n,) = python_sizes([env.symbol(12)])
     made = FLOATS[name](n)
 
     assert type(made) is FloatOfSizes
     assert isinstance(made, float)
     assert not isinstance(made, int)
     assert not env.guards
-    compute = env.function([known(made)])
+    compute = env.function([program_size(made)])
     for k in (2, 3, 7, 12, 1000, 2**31 - 1):
         assert compute((k,))[0].hex() == FLOATS[name](k).hex()
 
@@ -189,7 +189,7 @@ NEEDED = [
 
 @pytest.mark.parametrize("use", NEEDED)
 def test_other_uses_take_the_float(env, use):
-    (n,) = shown([env.symbol(12)])
+    (n,) = python_sizes([env.symbol(12)])
 
     assert outcome(use, n / 3) == outcome(use, 4.0)
     holds = env.test()
@@ -198,7 +198,7 @@ def test_other_uses_take_the_float(env, use):
 
 
 def test_a_float_of_sizes_is_no_index(env):
-    (n,) = shown([env.symbol(12)])
+    (n,) = python_sizes([env.symbol(12)])
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
         operator.index(n / 3)
     with pytest.raises(ZeroDivisionError):
@@ -206,7 +206,7 @@ def test_a_float_of_sizes_is_no_index(env):
 
 
 def test_a_float_of_sizes_is_a_float_afterwards(env):
-    (n,) = shown([env.symbol(12)])
+    (n,) = python_sizes([env.symbol(12)])
     made = n / 3
     env.thread = 0
 
@@ -215,7 +215,7 @@ def test_a_float_of_sizes_is_a_float_afterwards(env):
 
 
 def test_no_node_is_known_by_a_float_of_sizes(env):
-    (n,) = shown([env.symbol(12)])
+    (n,) = python_sizes([env.symbol(12)])
     with pytest.raises(SizeLeft):
         (n / 3).hex()
     assert env.is_left

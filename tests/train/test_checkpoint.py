@@ -18,7 +18,7 @@ from gnomon.train.checkpoint import (
     checkpoints,
     fingerprint,
     newest,
-    opened,
+    open_checkpoint,
     sealed,
     verified,
 )
@@ -265,7 +265,7 @@ def test_a_flipped_bit_is_found_and_named(tmp_path, rng, file, group):
 
     with pytest.raises(CheckpointError, match=rf"tensor {group} of .*{file}\.safetensors is not"):
         verified(folder)
-    assert opened(folder).step == 7
+    assert open_checkpoint(folder).step == 7
 
 
 def test_a_flipped_bit_of_a_header_is_found(tmp_path, rng):

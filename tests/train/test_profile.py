@@ -12,7 +12,7 @@ from gnomon.profiler.model import Event, MachineLimits, Profile
 from gnomon.profiler.reports import totals
 from gnomon.profiler.store import read_profile
 from gnomon.program.records import SavedRecords
-from gnomon.train.profile import ProfileOptions, compare, joined, profile, tell
+from gnomon.train.profile import ProfileOptions, compare, profile, tell, with_compilation
 from tests.profiler.synthetic import made_up
 from tests.profiler.validate import faults
 
@@ -118,7 +118,7 @@ def test_passes_stand_before_the_steps_that_they_compiled():
     compiling = Profile(machine, events=[passes, Event("kernel", "k", 1600, 1700)])
     running = Profile(machine, events=[Event("kernel", "k", 10, 30), Event("compile", "x", 40, 50)])
 
-    found = [(e.name, e.start, e.end) for e in joined(compiling, running).events]
+    found = [(e.name, e.start, e.end) for e in with_compilation(compiling, running).events]
 
     assert found == [("simplify", 0, 500), ("k", 510, 530), ("x", 540, 550)]
 

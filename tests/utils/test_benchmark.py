@@ -6,7 +6,7 @@ import pytest
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
-from gnomon.utils.benchmark import Compare, Measurement, Timer, rounded, select_unit
+from gnomon.utils.benchmark import Compare, Measurement, Timer, round_digits, select_unit
 
 
 class Clock:
@@ -114,4 +114,4 @@ def test_a_unit_is_the_largest_that_fits(seconds, unit):
     [(0.0, "0.00"), (1.0, "1.00"), (12.345, "12.3"), (123.4, "123"), (1234, "1230")],
 )
 def test_digits_that_count(value, text):
-    assert rounded(value) == text
+    assert round_digits(value) == text

@@ -53,7 +53,7 @@ def round_group(
     values = [e.load(e.offset(start, LINE * k), FLOATS, 4) for k in range(size // LANES)]
     factor = factor_of(e, values)
     e.store(factor, e.offset(goals.factors, e.mul(number, 4)), "float", 4)
-    numbers = rounded(e, values, factor)
+    numbers = round_scaled(e, values, factor)
     target = e.offset(goals.numbers, e.mul(number, size))
     for k, q in enumerate(numbers):
         narrow = e.value(f"trunc {WORDS} {q} to {NARROW}")
@@ -81,7 +81,7 @@ def factor_of(e: Emitter, values: Sequence[str]) -> str:
     return e.value(f"fdiv float {largest}, {literal(MOST)}")
 
 
-def rounded(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
+def round_scaled(e: Emitter, values: Sequence[str], factor: str) -> list[str]:
     """Values over a factor, rounded to integers; 0 if the factor is 0, infinite or NaN."""
     wide, many = e.broadcast(factor), []
     usable = e.value("and i1 {}, {}".format(*(e.value(f"fcmp {x.format(factor)}") for x in TESTS)))

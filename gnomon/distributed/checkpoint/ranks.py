@@ -13,7 +13,7 @@ import numpy as np
 
 from gnomon.distributed.checkpoint.files import NAMES
 from gnomon.distributed.checkpoint.parts import DividedTensor, TensorPart, rectangle
-from gnomon.distributed.groups import Group, found, is_initialized
+from gnomon.distributed.groups import Group, is_initialized, resolve
 from gnomon.distributed.objects import gather_objects
 from gnomon.dtypes import dtype_of
 from gnomon.errors import CheckpointError
@@ -29,7 +29,7 @@ class Ranks:
     """The ranks that save or load together, seen from this one; a single one without a group."""
 
     def __init__(self, group: Group = None, alone: bool = False) -> None:
-        self.group = None if alone or not is_initialized() else found(group)
+        self.group = None if alone or not is_initialized() else resolve(group)
         self.rank = 0 if self.group is None else self.group.rank()
         self.count = 1 if self.group is None else self.group.size()
 

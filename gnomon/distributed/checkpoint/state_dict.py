@@ -56,7 +56,7 @@ def plain_names(model: Module) -> dict[str, str]:
     >>> plain_names(Module())
     {}
     """
-    return {name: plain(model, name) for name in parts_of(model)}
+    return {name: plain_name(model, name) for name in parts_of(model)}
 
 
 def parts_of(model: Module) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def parts_of(model: Module) -> dict[str, Any]:
         by_parts.reset(before)
 
 
-def plain(model: Module, name: str) -> str:
+def plain_name(model: Module, name: str) -> str:
     """A parameter's name without the parts of wrappers."""
     kept, place, path = [], model, name.split(".")
     for part in path:
@@ -80,10 +80,10 @@ def plain(model: Module, name: str) -> str:
     return ".".join(kept)
 
 
-def whole(value: Any) -> Any:
+def gather_value(value: Any) -> Any:
     """A value gathered on every rank; in nested dicts too."""
     if isinstance(value, dict):
-        return {key: whole(x) for key, x in value.items()}
+        return {key: gather_value(x) for key, x in value.items()}
     if isinstance(value, (Tensor, Paired)):
         return whole_of(value).detach() if value_layout(value) else value
     return value
@@ -93,7 +93,7 @@ def given_out(made: dict[str, Any], options: StateDictOptions) -> dict[str, Any]
     """A state, converted as the options say."""
     if not options.full_state_dict:
         return made
-    found = whole(made)
+    found = gather_value(made)
     return {} if options.cpu_offload and Ranks().rank else found
 
 
@@ -108,7 +108,9 @@ def get_model_state_dict(
     """A model's state."""
     refuse_submodules("get_model_state_dict", submodules)
     chosen, names = options or StateDictOptions(), plain_names(model)
-    frozen = {plain(model, name) for name, p in model.named_parameters() if not p.requires_grad}
+    frozen = {
+        plain_name(model, name) for name, p in model.named_parameters() if not p.requires_grad
+    }
     left = frozen if chosen.ignore_frozen_params else set()
     parts = parts_of(model).items()
     state = {names[name]: value for name, value in parts if names[name] not in left}
@@ -235,7 +237,7 @@ def numbered(optimizer: Optimizer) -> list[dict[str, Any]]:
 
 def names_of(model: Module, optimizer: Optimizer) -> dict[int, str]:
     """The plain name of each of an optimizer's parameters, by its number."""
-    names = {id(p): plain(model, name) for name, p in model.named_parameters()}
+    names = {id(p): plain_name(model, name) for name, p in model.named_parameters()}
     found: dict[int, str] = {}
     for group, numbers in zip(optimizer.param_groups, numbered(optimizer), strict=True):
         for p, number in zip(group["params"], numbers["params"], strict=True):

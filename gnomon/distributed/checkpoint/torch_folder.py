@@ -160,8 +160,8 @@ class TorchFolder:
             pair = (2,)
         chunks = [
             TensorChunk(
-                (*map(whole, x.offsets), *(0 for _ in pair)),
-                (*map(whole, x.sizes), *pair),
+                (*map(nonnegative, x.offsets), *(0 for _ in pair)),
+                (*map(nonnegative, x.sizes), *pair),
                 self.spans[path, tuple(x.offsets)],
             )
             for x in entry.chunks
@@ -209,7 +209,7 @@ def of_record(made: Any, state: Any) -> bool:
 
 def span_of(folder: Path, where: Any) -> FileSpan:
     """The span of bytes that a description names, checked against the file of the folder."""
-    name, begin, length = where.relative_path, whole(where.offset), whole(where.length)
+    name, begin, length = where.relative_path, nonnegative(where.offset), nonnegative(where.length)
     if not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(f"a file is called {brief(name)}")
     if getattr(where, "transform_descriptors", None):
@@ -220,7 +220,7 @@ def span_of(folder: Path, where: Any) -> FileSpan:
     return FileSpan(path, begin, length)
 
 
-def whole(value: Any) -> int:
+def nonnegative(value: Any) -> int:
     """A number of at least 0."""
     if type(value) is not int or value < 0:
         raise ValueError(f"{brief(value)} is no place")
@@ -230,7 +230,7 @@ def whole(value: Any) -> int:
 def check_tiling(path: str, shape: tuple[int, ...], chunks: Sequence[TensorChunk]) -> None:
     """Refuse parts that exceed a tensor, overlap, or leave holes."""
     total = sum(prod(chunk.sizes) for chunk in chunks)
-    if total != prod(map(whole, shape)) or not 0 < len(chunks) <= MOST_CHUNKS:
+    if total != prod(map(nonnegative, shape)) or not 0 < len(chunks) <= MOST_CHUNKS:
         raise ValueError(f"{brief(path)} has {total} elements in {len(chunks)} parts")
     low = np.array([chunk.begins for chunk in chunks], np.int64).reshape(len(chunks), -1)
     high = low + np.array([chunk.sizes for chunk in chunks], np.int64).reshape(len(chunks), -1)

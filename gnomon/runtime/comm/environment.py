@@ -173,7 +173,7 @@ def meeting_place(given: Mapping[str, str] = os.environ) -> tuple[str, int] | No
     if not given.get("MASTER_ADDR") or not given.get("MASTER_PORT"):
         return None
     taken = given.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return given["MASTER_ADDR"], number("MASTER_PORT", given["MASTER_PORT"]) + taken
+    return given["MASTER_ADDR"], integer("MASTER_PORT", given["MASTER_PORT"]) + taken
 
 
 def by_mpi(place: Environment, given: Mapping[str, str] = os.environ) -> bool:
@@ -197,10 +197,10 @@ def read(names: Names, given: Mapping[str, str]) -> Environment:
         raise ConfigError(
             f"launch: {names.size}={given[names.size]} without {names.rank}. Set both, or none."
         )
-    rank, size = (number(name, given[name]) for name in (names.rank, names.size))
+    rank, size = (integer(name, given[name]) for name in (names.rank, names.size))
     local = given.get(names.local_rank), given.get(names.local_size)
     alone = names is KUBERNETES
-    local_rank = number(names.local_rank, local[0]) if local[0] else 0 if alone else rank
+    local_rank = integer(names.local_rank, local[0]) if local[0] else 0 if alone else rank
     local_size = tasks_of(names, local[1], given) if local[1] else 1 if alone else size
     if not 0 <= rank < size:
         raise ConfigError(f"launch: {names.rank}={rank} is no rank of {names.size}={size}.")
@@ -212,11 +212,11 @@ def tasks_of(names: Names, text: str, given: Mapping[str, str]) -> int:
     counts = []
     for part in text.split(","):
         count, _, times = part.partition("(x")
-        counts += [number(names.local_size, count)] * (int(times.rstrip(")")) if times else 1)
+        counts += [integer(names.local_size, count)] * (int(times.rstrip(")")) if times else 1)
     return counts[min(int(given.get("SLURM_NODEID", "0")), len(counts) - 1)]
 
 
-def number(name: str, text: str) -> int:
+def integer(name: str, text: str) -> int:
     """The value of a launcher's variable as an integer; ConfigError if it is none."""
     if not text.isdecimal():
         raise ConfigError(f"launch: {name}: expected a number >= 0: got {text!r}.")

@@ -72,7 +72,7 @@ class CardBatch:
         wanted = [name for name in texts if not is_part(name)]
         with _change:
             release_unused()
-            there = {name: kernel for name in wanted if (kernel := found(name))}
+            there = {name: kernel for name in wanted if (kernel := loaded_kernel(name))}
             new = [name for name in wanted if name not in there]
             codes = cpu.compile_kernels([entry_text(name, texts) for name in new], PTX)
             for name, code in zip(new, codes, strict=True):
@@ -94,7 +94,7 @@ def machine_code(ptx: bytes, to: Driver) -> bytes:
     return code
 
 
-def found(name: str) -> CardKernel | None:
+def loaded_kernel(name: str) -> CardKernel | None:
     """A kernel that this process loaded on the current card, or None."""
     kernel = _loaded.get(name)
     return kernel if kernel is not None and kernel.driver is driver() else None

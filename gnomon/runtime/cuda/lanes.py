@@ -96,7 +96,7 @@ def constant(found: re.Match[str]) -> str:
 # what a lane has otherwise
 
 
-def called(needed: Needed, name: str, kind: str) -> str:
+def helper_name(needed: Needed, name: str, kind: str) -> str:
     """The name of a helper function for a type; it is added to the needed ones."""
     needed[name, kind] = None
     return f"@{name}.{kind}"
@@ -114,13 +114,13 @@ def shuffled(needed: Needed, name: str, kind: str, value: str, order: str) -> li
         return first(needed, name, kind, value)
     if picks != [k ^ picks[0] for k in range(LANES)]:
         raise CompileError(f"compile: lanes in an order of their own: {order}. Report it.")
-    function = called(needed, "swapped", kind)
+    function = helper_name(needed, "swapped", kind)
     return [f"  {name} = call {kind} {function}({kind} {value}, i32 {picks[0]}, i32 %members)"]
 
 
 def first(needed: Needed, name: str, kind: str, value: str) -> list[str]:
     """The call of the helper that broadcasts the first lane."""
-    function = called(needed, "first", kind)
+    function = helper_name(needed, "first", kind)
     return [f"  {name} = call {kind} {function}({kind} {value}, i32 0, i32 %members)"]
 
 
@@ -133,7 +133,7 @@ def read(needed: Needed, name: str, kind: str, place: str, align: str) -> list[s
 def read_some(needed: Needed, name: str, kind: str, place: str, *given: str) -> list[str]:
     """The call of the helper that loads contiguous lanes under a mask."""
     on, fill = given
-    function = called(needed, "read", kind)
+    function = helper_name(needed, "read", kind)
     return [f"  {name} = call {kind} {function}(ptr {place}, i64 %lane, i1 {on}, {kind} {fill})"]
 
 
@@ -144,13 +144,13 @@ def gathered(needed: Needed, name: str, kind: str, place: str, align: str) -> li
 
 def written(needed: Needed, kind: str, value: str, place: str, on: str = "true") -> list[str]:
     """The call of the helper that stores contiguous lanes under a mask."""
-    function = called(needed, "write", kind)
+    function = helper_name(needed, "write", kind)
     return [f"  call void {function}(ptr {place}, i64 %lane, i1 {on}, {kind} {value})"]
 
 
 def ballot(needed: Needed, name: str, value: str) -> list[str]:
     """The call of the helper that gives the mask as bits."""
-    function = called(needed, "bits", "i1")
+    function = helper_name(needed, "bits", "i1")
     return [f"  {name} = call i16 {function}(i1 {value}, i32 %members, i32 %half)"]
 
 

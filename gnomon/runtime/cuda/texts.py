@@ -74,7 +74,7 @@ def entry_text(symbol: str, texts: Mapping[str, str]) -> str:
     Raises CompileError for a text with instructions of another processor.
     """
     width = width_of(texts[symbol])
-    text = joined(symbol, texts if width == 1 else {**texts, **teamwork(width)})
+    text = inline_text(symbol, texts if width == 1 else {**texts, **teamwork(width)})
     if foreign := FOREIGN.search(text):
         raise CompileError(
             f"compile: {symbol} is written for another processor: it calls {foreign[0]}. Report "
@@ -104,7 +104,7 @@ def in_global_memory(text: str) -> str:
     return GATHERED.sub(at_global, LOADED.sub(GLOBAL, text))
 
 
-def joined(symbol: str, texts: Mapping[str, str]) -> str:
+def inline_text(symbol: str, texts: Mapping[str, str]) -> str:
     """A kernel and the functions that it calls, all inlined into it, in one text."""
     lines: list[str] = []
     declared: set[str] = set()

@@ -313,7 +313,7 @@ def sum_of(gradients: Sequence[Node | None]) -> Node | None:
     return functools.reduce(operator.add, given) if given else None
 
 
-def watched(order: Iterable[Node]) -> dict[Node, list[Any]]:
+def awaited_nodes(order: Iterable[Node]) -> dict[Node, list[Any]]:
     """The nodes whose gradients some tensor waits for."""
     found = {}
     for node in order:

@@ -12,7 +12,7 @@ from sys import getrefcount
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
 from gnomon.tensor.borrowing import borrows
-from gnomon.tensor.state import Storage, settled, state
+from gnomon.tensor.state import Storage, leaf_of_value, state
 from gnomon.tensor.watchers import RELEASED
 
 __all__ = ["drop_history", "drop_unreachable", "settle", "unreachable"]
@@ -40,7 +40,7 @@ def settle(held: dict[Node, list[Storage]]) -> None:
 def drop_history(storage: Storage) -> None:
     """Replace a storage's node by a leaf, after the last backward pass over it."""
     node = storage.node
-    storage.node = settled(node, storage.kept)
+    storage.node = leaf_of_value(node, storage.kept)
     if storage.tracked:
         state.histories.discard(storage)
         storage.node.sites, storage.node.watch = named_sites(node), RELEASED
@@ -92,7 +92,7 @@ def is_pending(node: Node | None) -> bool:
         return True
     (x,) = node.inputs
     node.arena.part_with(node)
-    made = settled(x)
+    made = leaf_of_value(x)
     made.serial = x.serial
     node.inputs = (made,)
     return False

@@ -20,11 +20,11 @@ from gnomon.tensor.autograd import versions
 from gnomon.tensor.autograd.backward import (
     SECOND_PASS,
     GradientRequest,
+    awaited_nodes,
     derived,
     gradients_by_plan,
     leaf_values,
     seed_of,
-    watched,
     whole_seed,
 )
 from gnomon.tensor.autograd.function import Function
@@ -211,7 +211,7 @@ def run_backward(
         chosen = None if inputs is None else chosen_of(inputs)
         seeds = seeds_of(roots, given, create_graph)
         order = numbered(seeds, is_plain_part)
-        waiting = watched(order)
+        waiting = awaited_nodes(order)
         retains = create_graph if retain_graph is None else retain_graph
         adds_up = not retains and accumulation.adds_up(
             order, (x for found in waiting.values() for x in found)
@@ -219,7 +219,7 @@ def run_backward(
         if adds_up:
             accumulation.compute_last_pass(order)
             order = numbered(seeds, is_plain_part)
-            waiting = watched(order)
+            waiting = awaited_nodes(order)
         state.recorder.go_back([] if retains else seeds, waiting)
         if is_capturing() and not seen_inside(waiting, chosen):
             state.recorder.keep_inside(seeds)

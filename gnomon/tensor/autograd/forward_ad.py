@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gnomon.errors import GradientError, ShapeError
 from gnomon.tensor.autograd.engine import recorded
 from gnomon.tensor.borrowing import numbered
-from gnomon.tensor.func import cut, fresh, pushed, reaches_leaf
+from gnomon.tensor.func import cut, fresh, jacobian_vector, reaches_leaf
 from gnomon.tensor.state import ModeBlock, grads, inference
 from gnomon.tensor.tensor import Tensor
 
@@ -106,5 +106,5 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     for dual, tangent in met:
         if dual is tensor:
             return UnpackedDualTensor(tensor if reaches_leaf(tensor) else cut(tensor), tangent)
-    (slope,) = pushed([tensor], inputs, directions)
+    (slope,) = jacobian_vector([tensor], inputs, directions)
     return UnpackedDualTensor(*(x if reaches_leaf(x) else cut(x) for x in (tensor, slope)))

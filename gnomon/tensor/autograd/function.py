@@ -22,7 +22,7 @@ from gnomon.ops.op_calls import OpCall
 from gnomon.ops.primitives import expand
 from gnomon.ops.registry import GradientRule
 from gnomon.tensor.pytree import dense_parts
-from gnomon.tensor.state import grads, is_capturing, saving, state
+from gnomon.tensor.state import grads, is_capturing, saving, state, with_grads
 from gnomon.tensor.tensor import Tensor, node_of, raw, wrap
 from gnomon.tensor.writing import write
 
@@ -98,16 +98,11 @@ class Function:
         wanted = tuple(isinstance(x, Tensor) and x.requires_grad and grads.get() for x in args)
         context = Context(wanted)
         nodes = [node_of(x) if is_input(x) else x for x in args] if any(wanted) else []
-        before = grads.get()
-        try:
-            grads.set(False)
-            if cls.setup_context is Function.setup_context:
-                made = cls.forward(context, *args)
-            else:
-                made = cls.forward(*args)
-                cls.setup_context(context, args, made)
-        finally:
-            grads.set(before)
+        if cls.setup_context is Function.setup_context:
+            made = with_grads(False, cls.forward, context, *args)
+        else:
+            made = with_grads(False, cls.forward, *args)
+            with_grads(False, cls.setup_context, context, args, made)
         if not any(wanted):
             return made
         if context.dirty:
@@ -158,13 +153,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(backward)
     def call(context: Any, *gradients: Any) -> Any:
-        before = grads.get()
-        try:
-            grads.set(False)
-            found = backward(context, *gradients)
-        finally:
-            grads.set(before)
-        if not before or not any(isinstance(x, Tensor) and x.requires_grad for x in gradients):
+        found = with_grads(False, backward, context, *gradients)
+        if not grads.get() or not any(isinstance(x, Tensor) and x.requires_grad for x in gradients):
             return found
         tied = isinstance(found, tuple)
         made = Once.apply(*[with_history(x) for x in (found if tied else (found,))])
@@ -250,7 +240,7 @@ class Written(GradientRule):
         known.update((id(x), k) for k, x in enumerate(made) if id(x) not in known)
         self.inputs = [*map(raw, made), *map(node_of, given)]
         self.saved: list[tuple[Callable, list[int | None]]] = []
-        """What was saved: the places of its parts, and the function that joins them."""
+        """Per saved value, the places of its parts and the function that joins them."""
         self.leaves: dict[int, tuple[Tensor, int]] = {}
         """Leaves that were saved, and how often they had been written to; by their places."""
         for saved in context.saved_tensors:

@@ -17,10 +17,10 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 Inputs = Tensor | tuple[Tensor, ...]
 
 
-def kept(made: Any, create_graph: bool) -> Any:
+def detach_all(made: Any, create_graph: bool) -> Any:
     """Results, detached unless gradients are to pass through them."""
     if isinstance(made, (tuple, list)):
-        return tuple(kept(part, create_graph) for part in made)
+        return tuple(detach_all(part, create_graph) for part in made)
     return made if create_graph else made.detach()
 
 
@@ -61,7 +61,7 @@ def vjp(
     """
     value, pull = pulled_back(func, *listed(inputs))
     found = pull(like(directions(v, value, "vjp"), value))
-    return kept((value, like(found, inputs)), create_graph)
+    return detach_all((value, like(found, inputs)), create_graph)
 
 
 def jvp(
@@ -78,7 +78,7 @@ def jvp(
     (Tensor(3.), Tensor(4.))
     """
     given = directions(v, inputs, "jvp")
-    return kept(pushed_forward(func, listed(inputs), given), create_graph)
+    return detach_all(pushed_forward(func, listed(inputs), given), create_graph)
 
 
 def jacobian(
@@ -100,7 +100,7 @@ def jacobian(
     """
     given = listed(inputs)
     places = 0 if isinstance(inputs, Tensor) else tuple(range(len(given)))
-    return kept(jacrev(func, places)(*given), create_graph)
+    return detach_all(jacrev(func, places)(*given), create_graph)
 
 
 def hessian(
@@ -120,7 +120,9 @@ def hessian(
     """
     given = listed(inputs)
     places = 0 if isinstance(inputs, Tensor) else tuple(range(len(given)))
-    return kept(jacrev(jacrev(one_number(func, "hessian"), places), places)(*given), create_graph)
+    return detach_all(
+        jacrev(jacrev(one_number(func, "hessian"), places), places)(*given), create_graph
+    )
 
 
 def one_number(func: Callable, name: str) -> Callable:
@@ -155,7 +157,7 @@ def hvp(
         return pull(ones_like(value))
 
     _, found = pushed_forward(slope, given, directions(v, inputs, "hvp"))
-    return kept((scalar(*given), like(found, inputs)), create_graph)
+    return detach_all((scalar(*given), like(found, inputs)), create_graph)
 
 
 def vhp(

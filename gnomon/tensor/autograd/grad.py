@@ -12,7 +12,7 @@ from gnomon.lazy import layouts, release
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.settings import holding
 from gnomon.tensor.autograd import versions
-from gnomon.tensor.autograd.backward import derived, leaf_values, sum_of, watched
+from gnomon.tensor.autograd.backward import awaited_nodes, derived, leaf_values, sum_of
 from gnomon.tensor.autograd.engine import ends_of, seeds_of
 from gnomon.tensor.autograd.hooks import (
     BackwardPass,
@@ -107,7 +107,7 @@ def found_by(
     """The gradients of roots with respect to tensors; lenient: None for independent tensors."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
     order = numbered(seeds, is_plain_part)
-    waiting = watched(order)
+    waiting = awaited_nodes(order)
     reads = [reads_of(x, waiting) for x in pairs_of(asked)]
     wanted = [node for nodes in reads for node in nodes]
     if state.overwritten:

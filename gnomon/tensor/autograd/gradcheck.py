@@ -37,7 +37,7 @@ def gradcheck(
     >>> gradcheck(lambda x: x.exp() * x, (x,))
     True
     """
-    given, places = differentiated(inputs)
+    given, places = differentiable_inputs(inputs)
     if not places or any(given[k].dtype not in (float64, complex128) for k in places):
         raise ArgumentError(
             "gradcheck: needs an input that requires grad, and float64 or complex128 for all that "
@@ -72,7 +72,7 @@ def gradgradcheck(
     >>> gradgradcheck(lambda x: x.exp() * x, (x,))
     True
     """
-    given, places = differentiated(inputs)
+    given, places = differentiable_inputs(inputs)
     if grad_outputs is None:
         shapes = [(y.numel(), tuple(y.shape)) for y in outputs_of(func, given)]
         seeds = [linspace(0.5, 1.5, n, dtype=float64).reshape(shape) for n, shape in shapes]
@@ -92,7 +92,7 @@ def gradgradcheck(
     return gradcheck(slopes, [*wanted, *asked], **options)
 
 
-def differentiated(inputs: Tensor | Sequence[Any]) -> tuple[list[Any], list[int]]:
+def differentiable_inputs(inputs: Tensor | Sequence[Any]) -> tuple[list[Any], list[int]]:
     """The inputs as a list, and the indices of those that require gradients."""
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     return given, [k for k, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]

@@ -76,7 +76,7 @@ class Node:
         operands = operands_of(self._node)
         passes = [leads_to_leaves(x) and self._node.op != "detach" for x in operands]
         return tuple(
-            (shown(x), 0 if leaf_of(x) is not None else x.params.get("index", 0))
+            (graph_object(x), 0 if leaf_of(x) is not None else x.params.get("index", 0))
             if there
             else (None, 0)
             for x, there in zip(operands, passes, strict=True)
@@ -131,7 +131,7 @@ class AccumulateGrad(Node):
 class WholeView(Node):
     """The graph node of a view of a whole leaf, which is no node of the program."""
 
-    next_functions = property(lambda self: ((shown(self._node), 0),))
+    next_functions = property(lambda self: ((graph_object(self._node), 0),))
 
     def name(self) -> str:
         """PyTorch's name."""
@@ -147,7 +147,7 @@ _shown: WeakValueDictionary[ir.Node, Node] = memo(WeakValueDictionary())
 def shown_of(tensor: Tensor) -> Node:
     """The graph node of a result's operation."""
     node = recorded(tensor) if not is_capturing() else raw(tensor)
-    return WholeView(node) if leaf_of(node) is not None else shown(node)
+    return WholeView(node) if leaf_of(node) is not None else graph_object(node)
 
 
 def operands_of(node: ir.Node) -> tuple[ir.Node, ...]:
@@ -161,7 +161,7 @@ def operands_of(node: ir.Node) -> tuple[ir.Node, ...]:
     return operands[::-1] if turned else operands
 
 
-def shown(node: ir.Node) -> Node:
+def graph_object(node: ir.Node) -> Node:
     """The one graph object that represents a node of the program."""
     while node.op == "barrier" and leaf_of(node) is None:
         (node,) = node.inputs
@@ -242,7 +242,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "not require gradients. Set requires_grad_() first."
         )
     node = recorded(tensor)
-    return GradientEdge(shown(node), node.params.get("index", 0))
+    return GradientEdge(graph_object(node), node.params.get("index", 0))
 
 
 def end_of(edge: GradientEdge) -> Tensor:

@@ -18,7 +18,7 @@ from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import watchers
-from gnomon.tensor.state import grads, mesh_results
+from gnomon.tensor.state import grads, mesh_results, with_grads
 from gnomon.tensor.tensor import (
     Tensor,
     detached,
@@ -110,13 +110,13 @@ def own_node(tensor: Tensor) -> Node:
         if storage.used:
             node.arena.part_with(node)
         else:
-            storage.node, storage.used = watchers.apart(node), True
+            storage.node, storage.used = watchers.unshared_copy(node), True
         return storage.node
     used = view.used
     start = source(storage) if view.base is None else leaf_node(view.base)
     if view.own is None or view.own[0] is not start:
         node = recorded(tensor)
-        node = node if used else watchers.apart(node)
+        node = node if used else watchers.unshared_copy(node)
         view.own, view.used = (start, node), used
         if view.base is None:
             view.node, view.source = node, start
@@ -126,12 +126,7 @@ def own_node(tensor: Tensor) -> Node:
 
 def recorded(tensor: Tensor) -> Node:
     """A tensor's node, with the history that gradients pass."""
-    before = grads.get()
-    try:
-        grads.set(True)
-        return node_of(tensor)
-    finally:
-        grads.set(before)
+    return with_grads(True, node_of, tensor)
 
 
 @method

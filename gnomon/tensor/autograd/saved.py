@@ -36,7 +36,7 @@ class Pack(NamedTuple):
 
     def result(self, made: Any, found: Sequence[Tensor]) -> Any:
         """A result whose gradient reads values that are packed now; found: the operands."""
-        return kept(self, made, found) if not is_capturing() else made
+        return pack_saved(self, made, found) if not is_capturing() else made
 
     def hold(self, nodes: Sequence[Node], places: Iterable[int]) -> PackedValues:
         """The saved values of one call, packed by the user's hook."""
@@ -56,7 +56,7 @@ class Derived(NamedTuple):
 _derived: Recent[tuple, tuple[Derived | None]] = memo(Recent())
 
 
-def kept(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
+def pack_saved(hooks: Pack, result: Any, found: Sequence[Tensor]) -> Any:
     """A nested result whose gradients read values that a user's hooks packed."""
 
     def of(x: Any) -> Any:

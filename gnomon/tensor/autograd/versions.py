@@ -157,7 +157,7 @@ def reader_of_overwritten(
     return None
 
 
-def shown(node: Node) -> Node:
+def base_of(node: Node) -> Node:
     """The base of a view; a reshaped view may be a copy, and is its own base."""
     while is_view(node) and "serial" not in node.params:
         (of,) = node.inputs
@@ -176,7 +176,7 @@ def is_product(node: Node) -> bool:
 
 def product_reads(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
     """Whether the gradient of a product reads an overwritten value."""
-    late = {k for k, x in enumerate(node.inputs) if node.serial < since.get(shown(x), 0)}
+    late = {k for k, x in enumerate(node.inputs) if node.serial < since.get(base_of(x), 0)}
     if not late:
         return False
     arena = Arena()
@@ -212,7 +212,7 @@ def reading(outputs: Iterable[Node]) -> set[Node]:
 def reads_overwritten(node: Node, on_the_way: set[Node], since: Mapping[Node, float]) -> bool:
     """Whether the gradient of a scalar function reads an overwritten value."""
     return any(
-        node.serial < since.get(node if k == OUTPUT else shown(node.inputs[k]), 0)
+        node.serial < since.get(node if k == OUTPUT else base_of(node.inputs[k]), 0)
         for place, x in enumerate(node.inputs)
         if x in on_the_way
         for k in read_by_gradient(node.params["f"], len(node.inputs), place)

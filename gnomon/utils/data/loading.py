@@ -183,17 +183,17 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, Mapping):
-        return alike(first, {key: default_collate([item[key] for item in batch]) for key in first})
+        return refill(first, {key: default_collate([item[key] for item in batch]) for key in first})
     if not isinstance(first, Sequence):
         refuse_kind(first)
     check_sizes(batch)
     parts = [default_collate(part) for part in zip(*batch, strict=True)]
     if isinstance(first, tuple):
         return type(first)(*parts) if hasattr(first, "_fields") else parts
-    return alike(first, parts)
+    return refill(first, parts)
 
 
-def alike(first: Any, parts: Any) -> Any:
+def refill(first: Any, parts: Any) -> Any:
     """Put parts in a container of an item's class, with the item's other attributes."""
     try:
         if not isinstance(first, (MutableMapping, MutableSequence)):
@@ -215,13 +215,13 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, (np.ndarray, np.generic)) and data.dtype.kind in "biufc":
         return as_tensor(data)
     if isinstance(data, Mapping):
-        return alike(data, {key: default_convert(value) for key, value in data.items()})
+        return refill(data, {key: default_convert(value) for key, value in data.items()})
     if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
         return data
     parts = [*map(default_convert, data)]
     if isinstance(data, tuple):
         return type(data)(*parts) if hasattr(data, "_fields") else parts
-    return alike(data, parts)
+    return refill(data, parts)
 
 
 def stacked(batch: Sequence[Tensor]) -> Tensor:

@@ -8,6 +8,7 @@ import pytest
 import gnomon as gn
 from gnomon.errors import GradientError
 from gnomon.tensor.tensor import raw
+from tests.gradients import Square
 
 
 class Scaled(gn.autograd.Function):
@@ -286,21 +287,12 @@ def test_a_saved_leaf_that_was_written_to_comes_with_its_old_value():
 
 
 def test_a_function_may_be_differentiable_once():
-    class Square(gn.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            context.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        @gn.autograd.once_differentiable
-        def backward(context, gradient):
-            (x,) = context.saved_tensors
-            return gradient * 2 * x
+    class OnceSquare(Square):
+        backward = staticmethod(gn.autograd.once_differentiable(Square.backward))
 
     x, seed = gn.tensor(3.0, requires_grad=True), gn.tensor(1.0, requires_grad=True)
-    (plain,) = gn.autograd.grad(Square.apply(x), x)
-    (tied,) = gn.autograd.grad(Square.apply(x), x, seed, create_graph=True)
+    (plain,) = gn.autograd.grad(OnceSquare.apply(x), x)
+    (tied,) = gn.autograd.grad(OnceSquare.apply(x), x, seed, create_graph=True)
 
     assert plain.item() == tied.item() == 6.0
     assert tied.requires_grad

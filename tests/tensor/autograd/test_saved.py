@@ -10,6 +10,7 @@ import pytest
 import gnomon as gn
 from gnomon.autograd.graph import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 from gnomon.errors import DtypeError, GradientError
+from tests.gradients import Square
 
 F = gn.nn.functional
 
@@ -72,16 +73,6 @@ def test_gradients_of_gradients_pass_what_was_unpacked():
 
 
 def test_a_users_function_has_its_saved_tensors_packed():
-    class Square(gn.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            context.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        def backward(context, g):
-            return g * 2 * context.saved_tensors[0]
-
     x = leaf(3.0)
     with saved_tensors_hooks(lambda t: t.item(), lambda number: gn.tensor([number * 10])):
         y = Square.apply(x)
