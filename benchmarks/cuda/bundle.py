@@ -254,11 +254,25 @@ LARGE: dict[str, tuple[Callable[..., Any], list[list[int]]]] = {
     "large matmul": (lambda x, w: x @ w, [[1024, 1024], [1024, 1024]]),
 }
 """Programs whose speed is measured, with the shapes of their inputs."""
+TILED: dict[str, tuple[Callable[..., Any], list[list[int]]]] = {
+    "large product": (lambda x, w: x @ w, [[4096, 4096], [4096, 4096]]),
+    "large linear": (lambda x, w: F.gelu(F.linear(x, w)), [[4096, 1024], [4096, 1024]]),
+    "large images": (lambda x, w: F.conv2d(x, w, padding=1), [[16, 64, 56, 56], [64, 64, 3, 3]]),
+    "large attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        [[4, 12, 1024, 64]] * 3,
+    ),
+}
+"""Programs that take minutes where a thread has a stretch of its own."""
 
 
-def large(kernels: dict[str, str], machine: Machine = STRETCHES) -> Iterator[dict[str, Any]]:
-    """The programs of LARGE."""
-    for name, (f, shapes) in LARGE.items():
+def large(
+    kernels: dict[str, str],
+    machine: Machine = STRETCHES,
+    which: Mapping[str, tuple[Callable[..., Any], list[list[int]]]] = LARGE,
+) -> Iterator[dict[str, Any]]:
+    """The programs whose speed is measured."""
+    for name, (f, shapes) in which.items():
         tensors = [gn.tensor(x) for x in drawn(shapes)]
         (program,) = recorded(lambda f=f, given=tensors: gn.evaluate(gn.compile(f)(*given)))
         yield described(name, program, kernels, machine) | {"drawn": shapes}
@@ -284,7 +298,7 @@ def bundle(folder: Path) -> dict[str, str]:
             for one in (title, f"strided {title}"):
                 arrays |= {f"{one}/{n}": x for n, x in enumerate(program.inputs)}
     programs += large(kernels)
-    strided += large(kernels, CARD)
+    strided += large(kernels, CARD, LARGE | TILED)
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / "inputs.npz", **arrays)
     content = {"programs": programs, "strided": strided, "kernels": kernels, "left out": left}

@@ -267,7 +267,9 @@ def speeds(driver: Driver, folder: Path, until: float, of: str = "programs") -> 
         if time.monotonic() > until:
             rows[program["name"]] = {"left": "no time"}
             continue
-        blocks = max(1, min(MANY, MOST_SCRATCH // (BLOCK * stride_of(program))))
+        # a team has one stretch of scratch memory
+        width = min(program["widths"].values(), default=1)
+        blocks = max(1, min(MANY, MOST_SCRATCH // (BLOCK // width * stride_of(program))))
         run = Run(driver, program, given(program, arrays), blocks * BLOCK)
         row = tried(run, kernels) | {"threads": run.threads}
         moved = sum(program["inputs"]) + sum(program["sizes"])
