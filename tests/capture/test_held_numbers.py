@@ -29,6 +29,7 @@ def older(monkeypatch):
     gc.freeze()
     monkeypatch.setattr(gc, "unfreeze", lambda: None)
 
+
 Pair = namedtuple("Pair", "rows name")
 
 
