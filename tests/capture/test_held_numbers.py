@@ -19,6 +19,17 @@ from gnomon.capture.held_numbers import put_in_slots, replace_held
 
 pytestmark = pytest.mark.unit
 
+
+@pytest.fixture(autouse=True)
+def older(monkeypatch):
+    """Leave what is older than a test frozen: all of it would be searched for holders each time.
+
+    That a capture finds holders that somebody froze is in test_varying.py.
+    """
+    gc.freeze()
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
+
+
 Pair = namedtuple("Pair", "rows name")
 
 

@@ -133,18 +133,26 @@ def test_processes_have_the_curve_of_one():
     assert on_mpi(divided, 2) == [list(expected.hashes)] * 2
 
 
+QUICK_EXPERTS = ["train", "tiny-moe", *QUICK, "--set"]
+
+
+@pytest.fixture(scope="module")
+def hash_of_one(tmp_path_factory) -> str:
+    """What one process trains to by the command line."""
+    folder = tmp_path_factory.mktemp("one")
+    alone = [sys.executable, "-m", "gnomon", *QUICK_EXPERTS, "run.dir=one"]
+    subprocess.run(alone, cwd=folder, env=environment(), check=True, capture_output=True)
+    return hash_of(folder / "one")
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("plan", ["expert=data", "expert=data:tokens"])
-def test_four_processes_train_to_the_hash_of_one(tmp_path, plan):
-    quick = ["tiny-moe", *QUICK, "--set"]
-    alone = [sys.executable, "-m", "gnomon", "train", *quick, "run.dir=one"]
+def test_four_processes_train_to_the_hash_of_one(tmp_path, hash_of_one, plan):
     layout = ["--mesh", "data=2,tensor=2", "--plan", plan]
-
-    subprocess.run(alone, cwd=tmp_path, env=environment(), check=True, capture_output=True)
-    done = launched("-n", "4", "train", *quick, "run.dir=four", *layout, cwd=tmp_path)
+    done = launched("-n", "4", *QUICK_EXPERTS, "run.dir=four", *layout, cwd=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert hash_of(tmp_path / "four") == hash_of(tmp_path / "one")
+    assert hash_of(tmp_path / "four") == hash_of_one
 
 
 @pytest.mark.proof
