@@ -204,7 +204,7 @@ def of_checks(checks: Sequence[tuple[Callable, Any]]) -> Iterator[str]:
 def as_value(key: Any) -> Any:
     """A value from its comparable form.
 
-    >>> plain(typed(True)), plain(typed(0.5)), plain(typed("a"))
+    >>> as_value(typed(True)), as_value(typed(0.5)), as_value(typed("a"))
     (True, 0.5, 'a')
     """
     if not isinstance(key, tuple) or len(key) != 2:

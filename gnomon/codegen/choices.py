@@ -60,7 +60,7 @@ def class_of(spec: MatmulSpec, machine: Machine) -> Hashable:
 def round_bits(size: int) -> int:
     """A size rounded to its highest four bits.
 
-    >>> [rounded(n) for n in (7, 64, 65, 72, 1000)]
+    >>> [round_bits(n) for n in (7, 64, 65, 72, 1000)]
     [7, 64, 64, 72, 960]
     """
     shift = max(size.bit_length() - 4, 0)

@@ -165,7 +165,7 @@ def next_prime(least: int) -> int:
 def distinct_hints(sizes: Sequence[int], stand_in: StandIn) -> Sequence[int]:
     """Stand-ins made distinct; sizes that stand for themselves are returned unchanged.
 
-    >>> apart([13, 41, 13, 41, 13], unremarkable)
+    >>> distinct_hints([13, 41, 13, 41, 13], unremarkable)
     [13, 41, 11, 43, 14]
     """
     found: list[int] = []

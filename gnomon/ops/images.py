@@ -149,7 +149,7 @@ def is_one(value: object) -> bool:
 def scale_size(n: int, factor: float) -> int:
     """A size times a factor, rounded down; symbolic sizes stay symbolic for simple factors.
 
-    >>> scaled(7, 2.0), scaled(7, 0.5), scaled(3, 1 / 3)
+    >>> scale_size(7, 2.0), scale_size(7, 0.5), scale_size(3, 1 / 3)
     (14, 3, 1)
     """
     above, below = factor.as_integer_ratio()

@@ -17,7 +17,7 @@ def counted(number: int, what: str) -> str:
 def metric(number: float, unit: str) -> str:
     """A number with three digits and a decimal prefix of its unit.
 
-    >>> scaled(0, "flop"), scaled(640, "B"), scaled(24_600, "B"), scaled(3_200_000_000, "flop/s")
+    >>> metric(0, "flop"), metric(640, "B"), metric(24_600, "B"), metric(3_200_000_000, "flop/s")
     ('0 flop', '640 B', '24.6 kB', '3.20 Gflop/s')
     """
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):

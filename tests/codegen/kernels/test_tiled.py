@@ -143,7 +143,7 @@ def spec_of(batch: int, rows: int, columns: int, steps: int, scalar: str = "floa
 )
 def test_tiles_are_large_where_there_are_many(sizes, tile):
     assert team_tile(spec_of(*sizes)) == tile
-    assert choices.chosen(spec_of(*sizes), gn.compiler.target.CARD).tile == tile
+    assert choices.measured_tile(spec_of(*sizes), gn.compiler.target.CARD).tile == tile
 
 
 def test_a_product_reads_what_it_needs(there):
