@@ -2,9 +2,9 @@
 
 A team (shares.py) computes a tile of the result at a time. Its threads copy a few steps of both
 operands into memory that they share (staging.py), and each vector of threads multiplies its rows
-with the tile's columns. Sums have the canonical order
-(order.py) whatever the tile: each chunk is a chain in registers, and partial sums of chunks are a
-stack in scratch memory, of which every thread reads and writes its own part alone.
+with the tile's columns. Sums have the canonical order (order.py) whatever the tile: each chunk is a
+chain in registers (tile_chain.py), and partial sums of chunks are a stack in scratch memory
+(sum_stack.py), of which every thread reads and writes its own part alone.
 
 The text is one thread's: `%lane` is its lane in a vector of threads, and what an epilogue takes for
 a vector is the thread's number.
