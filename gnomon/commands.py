@@ -338,4 +338,4 @@ def bench(
 
 def called(words: Sequence[str]) -> int:
     """The exit code of a command."""
-    return text_commands.run_text_command(delimited(words))
+    return text_commands.called(delimited(words))

@@ -14,7 +14,7 @@ from gnomon.errors import ConfigError
 from gnomon.train.chat import chat, complete
 from gnomon.train.serve import serve
 
-__all__ = ["app", "run_text_command"]
+__all__ = ["app", "called"]
 
 app = App(
     name="gnomon",
@@ -27,7 +27,7 @@ app.command(complete)
 app.command(serve)
 
 
-def run_text_command(words: Sequence[str]) -> int:
+def called(words: Sequence[str]) -> int:
     """Run a command; returns its exit code. ConfigError for an invalid command line."""
     try:
         options = {"exit_on_error": False, "print_error": False, "result_action": "return_value"}

@@ -78,4 +78,4 @@ def test_all_commands_are_of_one_application():
     assert text_commands.app is whole
     assert {"chat", "complete", "serve", "train", "program"} <= set(whole)
     with pytest.raises(ConfigError, match="nonsense"):
-        text_commands.run_text_command(["chat", "--nonsense", "3"])
+        text_commands.called(["chat", "--nonsense", "3"])
