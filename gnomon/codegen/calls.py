@@ -289,7 +289,7 @@ def grouped_call(node: Node, machine: Machine, axis: str, blocks: bool = False) 
     product = MatmulSpec(name, batches, (rows,), (columns,), (steps,), starts)
     if is_tiled(machine):
         average = replace(rows, size=-(-rows.size // max(groups, 1))) if axis == "rows" else rows
-        product = replace(product, tile=team_tile(replace(product, rows=(average,))))
+        product = replace(product, tile=team_tile(replace(product, rows=(average,)), splits=False))
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
     spec = GroupedSpec(product, axis, runs, 3, block, shares)
     buffers = (node, x.node, y.node, node.inputs[2])

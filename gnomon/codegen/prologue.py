@@ -6,7 +6,7 @@ row-major strip in the first cache, from which the product's own packer reads th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from gnomon.codegen.block import ScalarValues
@@ -16,11 +16,12 @@ from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count
+from gnomon.codegen.kernels.split_rows import writer_of
 from gnomon.codegen.kernels.staging import Side, Stage
 from gnomon.codegen.kernels.storing import NUMBERS, SsaBounds
 from gnomon.codegen.kernels.tally import KBlock
 from gnomon.codegen.kernels.tile_chain import is_tiled
-from gnomon.codegen.kernels.tiled import TiledWriter
+from gnomon.codegen.kernels.tiled import FLAT_TILE, TiledWriter
 from gnomon.codegen.kernels.units import Source
 from gnomon.codegen.kernels.unpacked import UnpackedWriter, reader_of
 from gnomon.codegen.machine import Machine
@@ -57,7 +58,10 @@ def emit_product_with(
     code = EpilogueCode(spec, ending) if ending else None
     if is_tiled(machine):
         epilogue = code.finish if code else None
-        return OpeningTiledWriter(module, name, spec, machine, epilogue, opening).write()
+        if opening is None:
+            return writer_of(spec)(module, name, spec, machine, epilogue).write()
+        flat = replace(spec, tile=FLAT_TILE) if spec.tile[1] == LANES else spec
+        return OpeningTiledWriter(module, name, flat, machine, epilogue, opening).write()
     if opening:
         return OpeningWriter(module, name, spec, machine, code, opening).write()
     layout = layout_of(spec)
@@ -180,7 +184,7 @@ class OpeningWriter(AskingWriter):
 
 
 class OpeningTiledWriter(TiledWriter):
-    """A product by tiles, whose left factor may be computed while it is copied."""
+    """A product by tiles, whose left factor is computed while it is copied."""
 
     def __init__(
         self,
@@ -189,18 +193,18 @@ class OpeningTiledWriter(TiledWriter):
         spec: MatmulSpec,
         machine: Machine,
         epilogue: Epilogue | None,
-        opening: Prologue | None,
+        opening: Prologue,
     ) -> None:
         self.opening = opening
         super().__init__(module, name, spec, machine, epilogue)
 
     def base(self, side: Side, batch: str) -> str:
         """The address of an operand in a batch; the computed factor has none."""
-        return "null" if self.opening and side.name == "a" else super().base(side, batch)
+        return "null" if side.name == "a" else super().base(side, batch)
 
     def fetch_side(self, side: Side, base: str, first: str, stage: Stage) -> list[str]:
         """Load or compute a thread's part of an operand."""
-        if not self.opening or side.name == "b":
+        if side.name == "b":
             return super().fetch_side(side, base, first, stage)
         assert side.along, "prologue: the factor's steps are neighbours."
         e, kernel = self.e, self.opening.kernel

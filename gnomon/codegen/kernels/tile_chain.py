@@ -12,11 +12,11 @@ from gnomon.codegen.emitter import BITS, LANES, Emitter, literal, vector
 from gnomon.codegen.kernels.order import chunk_length
 from gnomon.codegen.kernels.product import MatmulSpec, walk
 from gnomon.codegen.kernels.staging import QUAD, STEPS, Side, Stage, Staging
-from gnomon.codegen.kernels.steps import choose_single
+from gnomon.codegen.kernels.steps import ChainStep, choose_single
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import TEAM, WorkTeam
 
-__all__ = ["FLAT", "TileChain", "is_tiled", "shared_memory"]
+__all__ = ["FLAT", "TileChain", "is_tiled", "multiply_add", "shared_memory"]
 
 FLAT = 8
 """Rows of a tile whose columns the team's vectors of threads share; of others they share rows."""
@@ -31,6 +31,15 @@ def shared_memory(e: Emitter, size: int) -> str:
     """The address of memory that a block's threads share; a text has one such memory."""
     e.module.define(f"@shared = internal addrspace(3) global [{size} x i8] undef, align {QUAD}")
     return e.value("addrspacecast ptr addrspace(3) @shared to ptr")
+
+
+def multiply_add(e: Emitter, step: ChainStep, kind: str, terms: tuple[str, str, str]) -> str:
+    """Emit a * b + total on one thread's numbers, as a chain's step takes it."""
+    a, b, total = terms
+    if kind == "i32":
+        return e.value(f"add i32 {total}, {e.value(f'mul i32 {a}, {b}')}")
+    name = "llvm.nvvm.fma.rn.ftz.f" if step.paired else f"llvm.fma.f{BITS[kind]}"
+    return e.call(kind, name, (kind, a), (kind, b), (kind, total))
 
 
 class TileChain(Staging):
@@ -128,7 +137,7 @@ class TileChain(Staging):
                 value = e.load(place, self.spec.sums, item)
                 for i, factor in enumerate(factors):
                     at = i * self.wide + j
-                    made[at] = self.multiply_add(factor, value, made[at])
+                    made[at] = multiply_add(e, self.step, self.spec.sums, (factor, value, made[at]))
         return made
 
     def row_values(self, place: str) -> list[str]:
@@ -142,11 +151,3 @@ class TileChain(Staging):
                 for k in range(lanes)
             ]
         return values
-
-    def multiply_add(self, a: str, b: str, total: str) -> str:
-        """Emit a * b + total as a chain's step takes it."""
-        e, kind = self.e, self.spec.sums
-        if kind == "i32":
-            return e.value(f"add i32 {total}, {e.value(f'mul i32 {a}, {b}')}")
-        name = "llvm.nvvm.fma.rn.ftz.f" if self.step.paired else f"llvm.fma.f{BITS[kind]}"
-        return e.call(kind, name, (kind, a), (kind, b), (kind, total))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gnomon.codegen.emitter import KERNEL, LANES, LLVMModule, literal
+from gnomon.codegen.emitter import KERNEL, LANES, Emitter, LLVMModule, literal
 from gnomon.codegen.kernels.order import Letter, chunk_length
 from gnomon.codegen.kernels.product import Epilogue, MatmulSpec, VectorPlace, count, walk
 from gnomon.codegen.kernels.staging import STEPS
@@ -28,19 +28,25 @@ from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 from gnomon.ir.sizes import hint
 
-__all__ = ["TiledWriter", "team_tile"]
+__all__ = ["TiledWriter", "store_sum", "team_tile"]
 
 TILES = {4: ((64, 128), (32, 64)), 8: ((64, 64), (32, 32))}
 """Rows and columns of tiles, by the bytes of a sum: as many sums as registers hold, and fewer."""
+FLAT_TILE = FLAT, TEAM * LANES
 ENOUGH = 128
 """Tiles from which on all multiprocessors of a large card have one."""
 
 
-def team_tile(spec: MatmulSpec) -> tuple[int, int]:
-    """The rows and columns of a team's tile: large ones if there are enough of them."""
+def team_tile(spec: MatmulSpec, splits: bool = True) -> tuple[int, int]:
+    """The rows and columns of a team's tile: large ones if there are enough of them.
+
+    Few rows have sixteen columns, and the team's vectors of threads share the steps of their sums
+    (split_rows.py), or a flat tile, if it is not to be split.
+    """
     batches, rows, columns = (hint(count(x)) for x in (spec.batch, spec.rows, spec.columns))
     if rows <= FLAT:
-        return FLAT, TEAM * LANES
+        high = 1 << max(rows - 1, 0).bit_length()
+        return (high, LANES) if splits else FLAT_TILE
     large, small = TILES[spec.item]
     if hint(chunk_length(spec.letters)) < STEPS:
         return small
@@ -175,11 +181,14 @@ class TiledWriter(TileChain):
 
     def store(self, place: VectorPlace, value: str) -> None:
         """Store a thread's sum to the result."""
-        e, spec = self.e, self.spec
-        indices = place.batch, place.row, e.add(place.column, "%lane")
-        where = str(spec.starts[2])
-        for index, axes in zip(indices, (spec.batch, spec.rows, spec.columns), strict=True):
-            where = e.add(where, offset(e, index, walk(axes, "c")))
-        e.store(
-            value, e.offset(e.buffer(spec.slots.c), e.mul(where, spec.item)), spec.sums, spec.item
-        )
+        store_sum(self.e, self.spec, place, value)
+
+
+def store_sum(e: Emitter, spec: MatmulSpec, place: VectorPlace, value: str) -> None:
+    """Store a thread's sum, which is `%lane` columns behind a place, to the result."""
+    indices = place.batch, place.row, e.add(place.column, "%lane")
+    where = str(spec.starts[2])
+    for index, axes in zip(indices, (spec.batch, spec.rows, spec.columns), strict=True):
+        where = e.add(where, offset(e, index, walk(axes, "c")))
+    goal = e.offset(e.buffer(spec.slots.c), e.mul(where, spec.item))
+    e.store(value, goal, spec.sums, spec.item)
