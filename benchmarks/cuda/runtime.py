@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import gnomon as gn
+from benchmarks.cuda import teams
 from benchmarks.cuda.bundle import Decoder, functions, labels
 from gnomon.errors import DeviceLost
 from gnomon.nn import functional as F
@@ -58,7 +59,7 @@ def seconds(run: Callable[[], Any]) -> float:
 
 
 def programs() -> dict[str, Callable[[], Row]]:
-    """A row for each program of the bundle, eager and compiled."""
+    """A row for each program of the bundle and of teams.py, eager and compiled."""
 
     def row(f: Callable[..., Any], given: tuple[gn.Tensor, ...]) -> Row:
         found: Row = {}
@@ -70,9 +71,8 @@ def programs() -> dict[str, Callable[[], Row]]:
             found[f"seconds on {device}"] = seconds(lambda run=run, own=own: run(*own))
         return found | {"equal": made["cpu"] == made["cuda"]}
 
-    return {
-        name: lambda f=f, given=given: row(f, given) for name, (f, given) in functions().items()
-    }
+    every = {**functions(), **teams.functions()}
+    return {name: lambda f=f, given=given: row(f, given) for name, (f, given) in every.items()}
 
 
 def training() -> Row:
