@@ -48,7 +48,8 @@ def code_of(words: Sequence[str]) -> int:
             return run_module(words[2], words[3:])
         return (text_commands if words[:1] and words[0] in WRITERS else commands).called(words)
     except GnomonError as wrong:
-        return complain(str(wrong), 2 if isinstance(wrong, ConfigError) else 1)
+        code = 2 if isinstance(wrong, ConfigError) else 1
+        return complain(str(wrong), code, ending.is_collective(wrong))
     except KeyboardInterrupt:
         return complain("interrupted.", 130)
     except BrokenPipeError:
@@ -70,10 +71,13 @@ def names_script(words: Sequence[str]) -> bool:
     return len(words) > 1 and words[0] == "run" and not words[1].startswith("-")
 
 
-def complain(message: str, code: int) -> int:
-    """Say what is wrong, without a traceback; of several ranks, the first that finds it says so."""
+def complain(message: str, code: int, in_collective: bool = False) -> int:
+    """Print what is wrong, without a traceback; of several ranks, the first that finds it does.
+
+    in_collective: the failure is one of communication, which another rank's end can cause.
+    """
     if environment().size > 1:
-        ending.leave(code, f"gnomon: {message.strip()}")
+        ending.leave(code, f"gnomon: {message.strip()}", in_collective)
     print(f"gnomon: {message.strip()}", file=sys.stderr)
     return code
 

@@ -36,11 +36,12 @@ def as_rank() -> Iterator[None]:
         end_together()
     except SystemExit as end:
         if end.code not in (None, 0):
-            leave(end.code if isinstance(end.code, int) else 1, end.code)
+            code = end.code if isinstance(end.code, int) else 1
+            leave(code, end.code, is_collective(end))
         end_together()
         raise
     except BaseException as error:
-        leave(1, error)
+        leave(1, error, is_collective(error))
 
 
 def end_together() -> None:
@@ -54,12 +55,25 @@ def end_together() -> None:
         known.leave()
 
 
-def leave(code: int, cause: object) -> None:
-    """Print the failure and exit at once, without waiting for other ranks."""
+def is_collective(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it was raised from or while handling, is of communication.
+
+    >>> is_collective(CollectiveError("nobody came")), is_collective(KeyError("a"))
+    (True, False)
+    """
+    while error is not None and not isinstance(error, CollectiveError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def leave(code: int, cause: object, in_collective: bool = False) -> None:
+    """Print the failure and exit at once, without waiting for other ranks.
+
+    in_collective: the failure is one of communication, which another rank's end can cause.
+    """
     rank, known = environment().rank, watch.of_process()
     reason, text = said_of(cause)
-    met = isinstance(cause, CollectiveError)
-    known_already = known.fail(reason, code, in_collective=met) if known is not None else False
+    known_already = known is not None and known.fail(reason, code, in_collective)
     if text and not known_already:
         print(f"rank {rank}: {text}", file=sys.stderr)
         last = watch.last(precise=True)
