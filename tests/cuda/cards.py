@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
+import numpy as np
+
+import gnomon as gn
+from gnomon.codegen.emitter import LANES
+from gnomon.codegen.shares import TEAM
 from gnomon.runtime.cuda.driver import Driver, use
 from tests.cuda.fake_driver import FakeDriver
 
-__all__ = ["card", "fake_card"]
+__all__ = ["agrees", "bits", "card", "card_of_teams", "fake_card"]
 
 
 @cache
@@ -34,3 +39,28 @@ def fake_card() -> Iterator[FakeDriver]:
     """A fixture: a card during a test."""
     with card() as fake:
         yield fake
+        fake.shape = fake.order = None
+
+
+def card_of_teams(teams: int) -> Callable[[], Iterator[FakeDriver]]:
+    """A fixture: a card during a test, whose launches have so many teams of threads."""
+
+    def made() -> Iterator[FakeDriver]:
+        with card() as fake:
+            fake.shape = (teams, TEAM * LANES)
+            yield fake
+            fake.shape = fake.order = None
+
+    return made
+
+
+def bits(result: object) -> list[bytes]:
+    """The bytes of all tensors of a result."""
+    made = result if isinstance(result, tuple) else (result,)
+    return [x.cpu().numpy().tobytes() for x in made]
+
+
+def agrees(f: Callable[..., gn.Tensor], given: tuple[np.ndarray, ...]) -> bool:
+    """Whether a function has the CPU's bits on the card."""
+    made = bits(f(*(gn.tensor(x, device="cuda") for x in given)))
+    return made == bits(f(*map(gn.tensor, given)))

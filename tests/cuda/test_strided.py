@@ -11,10 +11,9 @@ import pytest
 import gnomon as gn
 from gnomon.compiler import target
 from gnomon.nn import functional as F
-from tests.cuda.cards import card
+from tests.cuda.cards import agrees, fake_card
 from tests.cuda.fake_driver import FakeDriver
 from tests.cuda.warps import Traffic
-from tests.tensor.test_device_cuda import bits
 
 R = np.random.default_rng(3)
 
@@ -60,27 +59,21 @@ SHAPES = [(1, 16), (8, 16), (97, 16), (3, 128)]
 """Blocks and threads: 1, 8 and 97 vectors of threads, or as many teams; and blocks of several."""
 
 
-@pytest.fixture(name="there")
-def card_of_a_test():
-    with card() as fake:
-        yield fake
-        fake.shape = fake.order = None
+there = pytest.fixture(fake_card, name="there")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_everything_has_the_bits_of_the_cpu_by_any_number_of_threads(there, shape):
     there.shape = shape
     for name, (f, given) in LOOPS.items():
-        made = bits(f(*(gn.tensor(x, device="cuda") for x in given)))
-        assert made == bits(f(*map(gn.tensor, given))), name
+        assert agrees(f, given), name
 
 
 def in_an_order(name: str, there: FakeDriver, order: int) -> bool:
     """Whether a program has the CPU's bits where threads run in an order drawn by a seed."""
     f, given = LOOPS[name]
     there.shape, there.order = (3, 128), np.random.default_rng(order)
-    made = bits(f(*(gn.tensor(x, device="cuda") for x in given)))
-    return made == bits(f(*map(gn.tensor, given)))
+    return agrees(f, given)
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -12,7 +12,7 @@ import gnomon as gn
 from gnomon.errors import DeviceError, DeviceLost
 from gnomon.nn import functional as F
 from gnomon.runtime.cuda.driver import driver
-from tests.cuda.cards import fake_card
+from tests.cuda.cards import bits, fake_card
 from tests.cuda.fake_driver import ILLEGAL_ADDRESS
 
 there = pytest.fixture(fake_card, name="there", autouse=True)
@@ -59,12 +59,6 @@ PROGRAMS: dict[str, tuple[Callable, tuple[np.ndarray, ...]]] = {
     "complex": (lambda x, y: gn.view_as_real(gn.complex(x, y) * 2j), (X, Y)),
     "draws": (lambda x: F.dropout(x, 0.5) + gn.rand_like(x), (X,)),
 }
-
-
-def bits(result: object) -> list[bytes]:
-    """The bytes of all tensors of a result."""
-    made = result if isinstance(result, tuple) else (result,)
-    return [x.cpu().numpy().tobytes() for x in made]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

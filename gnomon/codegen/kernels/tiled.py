@@ -26,7 +26,7 @@ from gnomon.codegen.kernels.tally import additions
 from gnomon.codegen.kernels.tile_chain import FLAT, TileChain, shared_memory
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
-from gnomon.ir.sizes import hint
+from gnomon.ir.sizes import hint, is_symbolic
 
 __all__ = ["TiledWriter", "store_sum", "team_tile"]
 
@@ -44,6 +44,8 @@ def team_tile(spec: MatmulSpec, splits: bool = True) -> tuple[int, int]:
     (split_rows.py), or a flat tile, if it is not to be split.
     """
     batches, rows, columns = (hint(count(x)) for x in (spec.batch, spec.rows, spec.columns))
+    if is_symbolic(count(spec.rows)):
+        splits = False  # a split tile has all rows, whatever the size of a call is
     if rows <= FLAT:
         high = 1 << max(rows - 1, 0).bit_length()
         return (high, LANES) if splits else FLAT_TILE

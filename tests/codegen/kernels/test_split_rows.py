@@ -7,15 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import gnomon as gn
 from gnomon.codegen.choices import measured_tile
 from gnomon.codegen.kernels.split_rows import SplitWriter, writer_of
 from gnomon.codegen.kernels.tiled import TiledWriter, team_tile
 from gnomon.codegen.machine import CARD
+from gnomon.ir.sizes import ShapeEnv
 from gnomon.nn import functional as F
 from tests.codegen.kernels.test_tiled import spec_of
-from tests.cuda.cards import card
-from tests.tensor.test_device_cuda import bits
+from tests.cuda.cards import agrees, card_of_teams
 
 R = np.random.default_rng(13)
 
@@ -45,29 +44,18 @@ FEW: dict[str, tuple[Callable, tuple[np.ndarray, ...]]] = {
 """Products of one to eight rows."""
 
 
-@pytest.fixture(name="there")
-def card_of_a_test():
-    with card() as fake:
-        fake.shape = (2, 128)
-        yield fake
-        fake.shape = fake.order = None
-
-
-def agrees(name: str) -> bool:
-    """Whether a product on the card has the CPU's bits."""
-    f, given = FEW[name]
-    return bits(f(*(gn.tensor(x, device="cuda") for x in given))) == bits(f(*map(gn.tensor, given)))
+there = pytest.fixture(card_of_teams(2), name="there")
 
 
 def test_few_rows_have_the_bits_of_the_cpu(there):
     for name in FEW:
-        assert agrees(name), name
+        assert agrees(*FEW[name]), name
 
 
 def test_no_order_of_threads_changes_a_bit(there):
     there.order = np.random.default_rng(0)
 
-    assert agrees("leaves")
+    assert agrees(*FEW["leaves"])
 
 
 @pytest.mark.parametrize(("rows", "high"), [(1, 1), (2, 2), (3, 4), (8, 8)])
@@ -83,3 +71,9 @@ def test_the_tile_says_who_writes():
 
     for spec, expected in ((few, SplitWriter), (many, TiledWriter)):
         assert writer_of(measured_tile(spec, CARD)) is expected
+
+
+def test_rows_known_at_a_call_have_no_tile_of_few():
+    rows = ShapeEnv().symbol(3)
+
+    assert team_tile(spec_of(1, rows, 4096, 4096)) == (8, 128)

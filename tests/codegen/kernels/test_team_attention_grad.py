@@ -10,7 +10,7 @@ from gnomon.codegen.kernels.team_attention_grad import takes_grad
 from gnomon.codegen.machine import CARD
 from tests.codegen.kernels.heads import Sizes, spec_of
 from tests.codegen.kernels.test_team_attention import ATTENTION, causal, heads
-from tests.cuda.cards import card
+from tests.cuda.cards import card_of_teams
 
 CASES = {
     **{name: case for name, case in ATTENTION.items() if name != "rows first"},
@@ -19,12 +19,7 @@ CASES = {
 """Attention whose gradients are compared."""
 
 
-@pytest.fixture(name="there")
-def card_of_a_test():
-    with card() as fake:
-        fake.shape = (2, 128)
-        yield fake
-        fake.shape = fake.order = None
+there = pytest.fixture(card_of_teams(2), name="there")
 
 
 def gradients(name: str, device: str) -> list[bytes]:

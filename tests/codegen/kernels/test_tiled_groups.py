@@ -7,19 +7,14 @@ import pytest
 
 import gnomon as gn
 from tests.codegen.kernels.test_grouped import ENDS
-from tests.cuda.cards import card
+from tests.cuda.cards import card_of_teams
 
 R = np.random.default_rng(11)
 ROUTED = np.array([[3, 9, 9], [0, 5, 12], [12, 12, 12], [0, 0, 1]])
 """Ends of the runs of three groups in four blocks of 12 rows."""
 
 
-@pytest.fixture(name="there")
-def card_of_a_test():
-    with card() as fake:
-        fake.shape = (3, 128)
-        yield fake
-        fake.shape = fake.order = None
+there = pytest.fixture(card_of_teams(3), name="there")
 
 
 def numbers(*shape: int) -> np.ndarray:
