@@ -36,7 +36,8 @@ class Settings(NamedTuple):
     debug_only: str = ""
     """Print only what belongs to regions or passes whose name holds this text."""
     numerics: str = "invariant"
-    """"invariant" keeps canonical order; "fast" drops it."""
+    """"invariant" keeps canonical order; "portable" has the CPU's bits on every device, too; "fast"
+    drops the order."""
     cache: bool = True
     """Keep compiled objects on disk."""
     keep_programs: bool = True

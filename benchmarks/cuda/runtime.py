@@ -14,15 +14,17 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gnomon as gn
-from benchmarks.cuda import teams
+from benchmarks.cuda import teams, tensor_sums
 from benchmarks.cuda.bundle import Decoder, functions, labels
 from gnomon.errors import DeviceLost
 from gnomon.nn import functional as F
 from gnomon.ops.registry import OPS
+from gnomon.settings import override
 from gnomon.tensor.functions import FUNCTIONS
 from tests.ops.samples import SAMPLES
 
@@ -122,11 +124,34 @@ def operation(name: str) -> Row:
     return {"equal": made[0] == made[1]}
 
 
+def tensor_products(kind: str) -> Row:
+    """Whether products have the sums of the tensor cores' model, and the speed of a large one."""
+    size, differ = tensor_sums.TIMED, []
+    for sizes in tensor_sums.SIZES:
+        if not tensor_sums.has_the_sums(sizes, kind):
+            differ.append(sizes)
+    x, w = (gn.randn(size, size, device="cuda").to(tensor_sums.KINDS[kind]) for _ in range(2))
+    found = seconds(lambda: x @ w)
+    return {"equal": not differ, "differ": differ, "TFLOP/s": 2e-12 * size**3 / found}
+
+
+def exactly(row: Callable[[], Row]) -> Callable[[], Row]:
+    """A row whose products have the CPU's bits."""
+
+    def made() -> Row:
+        with override(numerics="portable"):
+            return row()
+
+    return made
+
+
 def rows(operations: bool) -> dict[str, Callable[[], Row]]:
     """All rows by name, in order."""
     found = {**programs(), "training step of a decoder": training}
     names = sorted(SAMPLES.keys() & OPS.keys()) if operations else []
-    return found | {f"operation {name}": lambda name=name: operation(name) for name in names}
+    found |= {f"operation {name}": lambda name=name: operation(name) for name in names}
+    own = {f"tensor cores {kind}": partial(tensor_products, kind) for kind in tensor_sums.KINDS}
+    return {name: exactly(row) for name, row in found.items()} | own
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from gnomon.codegen.kernels.blocking import choose_tile, cycles, tile_of, tiles_
 from gnomon.codegen.kernels.direct import MOST_ROWS, WRITERS, layout_of
 from gnomon.codegen.kernels.product import MatmulSpec, count
 from gnomon.codegen.kernels.steps import choose_step
+from gnomon.codegen.kernels.team_products import tile_by_team
 from gnomon.codegen.kernels.tile_chain import is_tiled
-from gnomon.codegen.kernels.tiled import team_tile
 from gnomon.codegen.kernels.unpacked import LEAST_ROWS, place_of
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.numbers import dissected
@@ -87,7 +87,7 @@ FEW_SIZES = 2
 def measured_tile(spec: MatmulSpec, machine: Machine) -> MatmulSpec:
     """The product with the tile that was measured to be fastest, if one was."""
     if is_tiled(machine):
-        return replace(spec, tile=team_tile(spec))
+        return replace(spec, tile=tile_by_team(spec, machine))
     rows, columns, steps = [count(x) for x in (spec.rows, spec.columns, spec.steps)]
     # for sizes that vary all of this makes a difference to speed alone, and asks them nothing
     left = place_of(hint(rows) * hint(steps) * spec.item)

@@ -1,12 +1,12 @@
 """The processor as a register-blocked kernel sees it: vector registers and caches.
 
 Of instruction sets only what LLVM cannot choose by itself. Nothing here may change a result, only
-its speed.
+its speed, but for TENSOR_CARD.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gnomon.codegen.emitter import BITS
 
@@ -52,4 +52,6 @@ CARD = Machine("sm_80", 128, 32, instructions=("fma.ftz",), shares=("strided",))
 
 Neighbours among its threads have neighbours in memory.
 """
+TENSOR_CARD = replace(CARD, instructions=(*CARD.instructions, "mma"))
+"""A card that multiplies 16-bit factors by tensor cores, whose sums have numerics of their own."""
 NEON = Machine("neon", 128, 32, 64 << 10, 1 << 20, 8 << 20, ("fpcr",))

@@ -16,10 +16,11 @@ from gnomon.codegen.indices import Position
 from gnomon.codegen.kernels.direct import WRITERS, layout_of
 from gnomon.codegen.kernels.packing import Packing
 from gnomon.codegen.kernels.product import Axis, Epilogue, MatmulSpec, count
-from gnomon.codegen.kernels.split_rows import writer_of
 from gnomon.codegen.kernels.staging import Side, Stage
 from gnomon.codegen.kernels.storing import NUMBERS, SsaBounds
 from gnomon.codegen.kernels.tally import KBlock
+from gnomon.codegen.kernels.team_products import writer_of
+from gnomon.codegen.kernels.tensor_tiles import TensorWriter, takes_tensor_cores
 from gnomon.codegen.kernels.tile_chain import is_tiled
 from gnomon.codegen.kernels.tiled import FLAT_TILE, TiledWriter
 from gnomon.codegen.kernels.units import Source
@@ -59,9 +60,11 @@ def emit_product_with(
     if is_tiled(machine):
         epilogue = code.finish if code else None
         if opening is None:
-            return writer_of(spec)(module, name, spec, machine, epilogue).write()
+            return writer_of(spec, machine)(module, name, spec, machine, epilogue).write()
+        tensor = takes_tensor_cores(spec, machine)
+        writer = OpeningTensorWriter if tensor else OpeningTiledWriter
         flat = replace(spec, tile=FLAT_TILE) if spec.tile[1] == LANES else spec
-        return OpeningTiledWriter(module, name, flat, machine, epilogue, opening).write()
+        return writer(module, name, flat, machine, epilogue, opening).write()
     if opening:
         return OpeningWriter(module, name, spec, machine, code, opening).write()
     layout = layout_of(spec)
@@ -210,13 +213,23 @@ class OpeningTiledWriter(TiledWriter):
         e, kernel = self.e, self.opening.kernel
         plan, (store,) = LoopPlan(kernel), kernel.stores
         pointers = ["null" if slot < 0 else e.buffer(slot) for slot in self.opening.slots]
-        exists = e.value(f"icmp slt i64 %lane, {stage.exist}")
-        position = Position(stage.first, exists if self.is_ragged else None)
         made = []
-        for row in self.rows_of(side, first):
-            values = ScalarValues(e, plan, pointers)
-            values.rows.update(dict.fromkeys(kernel.rows, row))
-            values.enter((position,))
-            (value,) = values.vectors(store.value)
-            made.append(self.existing(value, side, exists))
+        for number in range(0, self.deep, LANES):
+            exists = e.value(f"icmp slt i64 {e.add('%lane', number)}, {stage.exist}")
+            mask = exists if self.is_ragged else None
+            position = Position(e.add(stage.first, number), mask)
+            for row in self.rows_of(side, first):
+                values = ScalarValues(e, plan, pointers)
+                values.rows.update(dict.fromkeys(kernel.rows, row))
+                values.enter((position,))
+                (value,) = values.vectors(store.value)
+                made.append(self.existing(value, side, exists))
         return made
+
+
+class OpeningTensorWriter(OpeningTiledWriter, TensorWriter):
+    """A product by tensor cores, with a computed left factor."""
+
+    def has_octets(self, side: Side) -> bool:
+        """Whether octets of an operand are copied; the computed factor's are not."""
+        return side.name == "b" and super().has_octets(side)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from gnomon.codegen.machine import AVX2, AVX512, CARD, NEON, Machine
+from gnomon.codegen.machine import AVX2, AVX512, CARD, NEON, TENSOR_CARD, Machine
 from gnomon.ir.memo import memo
 from gnomon.program.context import CompileContext
 from gnomon.runtime import device, system
 from gnomon.runtime.backend import BACKENDS, CUDA
+from gnomon.runtime.cuda.driver import driver
+from gnomon.settings import current
 
 __all__ = ["MACHINES", "context", "machine", "machine_of"]
 
+MODELLED = ((9, 0),)
+"""The compute capabilities of cards whose tensor cores were found to be those of the model."""
 MACHINES = {"avx2": AVX2, "avx512": AVX512, "neon": NEON}
 """The processors that program files can be compiled for, by name."""
 
@@ -51,8 +55,15 @@ def machine() -> Machine:
     return machine_of(device.target())
 
 
+def machine_of_card() -> Machine:
+    """The parameters of the current card."""
+    if current().numerics != "portable" and driver().card.capability in MODELLED:
+        return TENSOR_CARD
+    return CARD
+
+
 def context(place: str = "cpu", **asked: Any) -> CompileContext:
     """The context for compiling on a device now; `asked` sets other fields of it."""
     backend = BACKENDS[place]
-    found = CARD if place == CUDA.name else machine()
+    found = machine_of_card() if place == CUDA.name else machine()
     return CompileContext(found, backend=backend, **asked)

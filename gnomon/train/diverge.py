@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from gnomon.errors import CheckpointError, ConfigError, clipped
+from gnomon.settings import Settings
 from gnomon.tensor.computed_values import ValueName
 from gnomon.train.hashes import FILE, Hashes, read_hashes
 from gnomon.train.resuming import FREE, differences
@@ -56,7 +57,8 @@ class RecordedRun:
             words = ["gnomon", "launch", "-n", str(ranks), *words[1:], "--mesh", mesh]
             plan = self.hashes.began.get("plan_file")
             words += ["--plan", plan] if plan else []
-        return ("GNOMON_NUMERICS=fast " if numerics == "fast" else "") + shlex.join(words)
+        usual = numerics in ("", Settings().numerics)
+        return ("" if usual else f"GNOMON_NUMERICS={numerics} ") + shlex.join(words)
 
 
 @dataclass(frozen=True)

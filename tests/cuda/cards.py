@@ -12,15 +12,26 @@ import gnomon as gn
 from gnomon.codegen.emitter import LANES
 from gnomon.codegen.shares import TEAM
 from gnomon.runtime.cuda.driver import Driver, use
-from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.fake_driver import MAJOR, MINOR, FakeDriver
 
-__all__ = ["agrees", "bits", "card", "card_of_teams", "fake_card"]
+__all__ = ["HOPPER", "agrees", "bits", "card", "card_of_teams", "fake_card"]
+
+
+AMPERE, HOPPER = (8, 0), (9, 0)
+"""Compute capabilities: products of 16 bits have the CPU's bits, or those of tensor cores."""
 
 
 @cache
-def of_process() -> tuple[FakeDriver, Driver]:
+def fake_of_process() -> FakeDriver:
     """The card of this process: its memory must outlive the buffers of all tests."""
-    fake = FakeDriver(256 << 20)
+    return FakeDriver(256 << 20)
+
+
+@cache
+def of_process(capability: tuple[int, int] = AMPERE) -> tuple[FakeDriver, Driver]:
+    """The card of this process, as one of a compute capability."""
+    fake = fake_of_process()
+    fake.attributes |= {MAJOR: capability[0], MINOR: capability[1]}
     return fake, Driver(fake)
 
 
@@ -42,14 +53,20 @@ def fake_card() -> Iterator[FakeDriver]:
         fake.shape = fake.order = None
 
 
-def card_of_teams(teams: int) -> Callable[[], Iterator[FakeDriver]]:
+def card_of_teams(
+    teams: int, capability: tuple[int, int] = AMPERE
+) -> Callable[[], Iterator[FakeDriver]]:
     """A fixture: a card during a test, whose launches have so many teams of threads."""
 
     def made() -> Iterator[FakeDriver]:
-        with card() as fake:
+        fake, there = of_process(capability)
+        use(there)
+        try:
             fake.shape = (teams, TEAM * LANES)
             yield fake
+        finally:
             fake.shape = fake.order = None
+            use(None)
 
     return made
 

@@ -23,7 +23,8 @@ TEXTS = {
 }
 COMPLAINT = b"ptxas fatal: no entry\0"
 NAME = b"Fake card"
-ATTRIBUTES = {16: 1, 75: 9, 76: 0}
+MULTIPROCESSORS, MAJOR, MINOR = 16, 75, 76
+"""Numbers of attributes."""
 VERSION = 12_040
 CUBIN = b"\x7fELF of the fake card: "
 """What precedes a text that this driver assembled."""
@@ -47,6 +48,7 @@ class FakeDriver:
     def __init__(self, nbytes: int = 64 << 20, count: int = 1, interprets: bool = True) -> None:
         self.memory, self.count, self.sticky = Memory(nbytes), count, 0
         self.interprets = interprets
+        self.attributes = {MULTIPROCESSORS: 1, MAJOR: 8, MINOR: 0}
         self.shape: tuple[int, int] | None = None
         """Blocks and threads of every launch, in place of what is asked; teams stay whole."""
         self.order: np.random.Generator | None = None
@@ -88,7 +90,7 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, value: Any, which: Any, device: Any) -> int:
-        put(value, ATTRIBUTES[number(which)])
+        put(value, self.attributes[number(which)])
         return 0
 
     def cuDevicePrimaryCtxRetain(self, context: Any, device: Any) -> int:

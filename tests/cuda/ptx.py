@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from tests.cuda.matrices import mma, mma_kind, parts_of_lines
 from tests.cuda.opcodes import TYPES, bits, function_of, typed
-from tests.cuda.warps import Traffic, Warps
+from tests.cuda.warps import WARP, Traffic, Warps
 
 REFUSED = re.compile(r"\.approx|\.ftz(?!\.f32)")
-MEETINGS = ("shfl.sync", "vote.sync", "bar.warp.sync", "bar.sync")
+MEETINGS = ("shfl.sync", "vote.sync", "bar.warp.sync", "bar.sync", "mma.sync", "ldmatrix.sync")
 """Instructions that wait for other threads."""
+WHOLE_WARP = "-1"
+"""The members of a warp."""
 DONE = 1 << 30
 """The number of the block at which a thread stands that has returned."""
 
@@ -118,8 +121,12 @@ class Kernel:
         """Memory that the threads of a block share: bytes by name."""
         self.blocks, self.labels = [BasicBlock()], {}
         self.has_barriers = "bar.sync" in match[3]
+        whole = ""
         for line in match[3].splitlines():
-            self._add(line.split("//")[0].strip())
+            whole += line.split("//")[0].strip()
+            if not whole or whole[0] in ".{}" or whole[-1] in ";:":
+                self._add(whole)
+                whole = ""
 
     def _add(self, line: str) -> None:
         """Take in a line of the text."""
@@ -144,7 +151,7 @@ class Kernel:
         else:
             if name.startswith(MEETINGS):
                 assert predicate is None, f"ptx: {line}"
-                self.blocks.append(BasicBlock(meets="" if name == "bar.sync" else words[-1]))
+                self.blocks.append(BasicBlock(meets=members(name, words)))
                 block = self.blocks[-1]
             block.instructions.append((instruction(name, words), predicate, negated))
 
@@ -160,6 +167,13 @@ class Kernel:
         made = Threads(self, memory, arguments, blocks, threads)
         made.run(order)
         return made.traffic
+
+
+def members(name: str, words: Sequence[str]) -> str:
+    """Whom an instruction waits for: a register with bits of a warp's threads, or "" a block."""
+    if name.startswith(("mma.", "ldmatrix.")):
+        return WHOLE_WARP
+    return "" if name == "bar.sync" else words[-1]
 
 
 class Threads:
@@ -323,6 +337,8 @@ def instruction(name: str, words: Sequence[str]) -> Callable[[Threads, np.ndarra
         return lambda threads, mask: None
     if op in ("shfl", "vote"):
         return (shuffles if op == "shfl" else votes)(more[1], words)
+    if op in ("mma", "ldmatrix"):
+        return (multiplies if op == "mma" else loads_matrices)(more, words)
     function, kinds, result = function_of(op, tuple(more))
     return computes(function, words, kinds, result)
 
@@ -363,6 +379,44 @@ def votes(how: str, words: Sequence[str]) -> Callable[[Threads, np.ndarray | Non
         on = threads.read(value, "pred") & (True if mask is None else mask)
         words = threads.warps.words(on)[threads.warps.numbers] & threads.read(members, "u32")
         threads.write(goal, words.astype(np.uint32), mask)
+
+    return step
+
+
+def multiplies(more: Sequence[str], words: Sequence[str]) -> Callable[..., None]:
+    """mma: a product of small matrices, whose parts a warp's threads have."""
+    kind, (goals, *given) = mma_kind(tuple(more)), map(listed, words)
+
+    def step(threads: Threads, mask: np.ndarray | None) -> None:
+        on = np.ones(threads.count, bool) if mask is None else mask
+        a, b, c = (np.stack([threads.read(x, "u32")[on] for x in words], 1) for words in given)
+        by_warp = [x.reshape(-1, WARP, x.shape[1]) for x in (a, b, c)]
+        sums = mma(kind, by_warp[0], by_warp[1], by_warp[2].view(np.float32))
+        for word, made in zip(goals, sums.reshape(-1, 4).T, strict=True):
+            value = np.zeros(threads.count, np.float32)
+            value[on] = made
+            threads.write(word, value, mask)
+
+    return step
+
+
+def loads_matrices(more: Sequence[str], words: Sequence[str]) -> Callable[..., None]:
+    """ldmatrix: matrices of 8 x 8 from shared memory, whose lines a warp's threads name."""
+    turned, goals, place = "trans" in more, listed(words[0]), words[1]
+    assert [*more[:4], *more[-2:]] == ["sync", "aligned", "m8n8", "x4", "shared", "b16"], more
+
+    def step(threads: Threads, mask: np.ndarray | None) -> None:
+        on = np.ones(threads.count, bool) if mask is None else mask
+        addresses = threads.address(place)[on]
+        threads.memory.places(addresses, 16)
+        halves = threads.memory.bytes.view(np.uint16)
+        for k, word in enumerate(goals):
+            rows = addresses.reshape(-1, WARP)
+            value = np.zeros(threads.count, np.uint32)
+            value[on] = parts_of_lines(
+                rows, k, turned, lambda at: halves[threads.memory.places(at.ravel(), 2)]
+            ).ravel()
+            threads.write(word, value, mask)
 
     return step
 

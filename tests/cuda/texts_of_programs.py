@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import gnomon as gn
-from gnomon.codegen.kernels import tiled
+from gnomon.codegen.kernels import tensor_tiles, tiled
 from gnomon.nn import functional as F
-from tests.cuda.cards import card
-from tests.cuda.fake_driver import FakeDriver
+from tests.cuda.cards import HOPPER, card
+from tests.cuda.fake_driver import MAJOR, FakeDriver
 from tests.tensor.test_device_cuda import IMAGE, PROGRAMS, B, W, X
 
 
@@ -39,20 +39,40 @@ LARGE = {
 """Products whose large tiles are written too, and attention of usual widths."""
 
 
+ZEROS = np.zeros((24, 64), np.float32), np.zeros((40, 64), np.float32)
+TENSOR = {
+    "columns": (lambda x, w: F.linear(x.bfloat16(), w.bfloat16()), ZEROS),
+    "rows": (lambda x, w: x.bfloat16() @ w.T.bfloat16().contiguous(), ZEROS),
+    "odd rows": (lambda x, w: x[:, 1:].bfloat16() @ w.T[1:].bfloat16(), ZEROS),
+    "half": (lambda x, w: F.linear(x.half(), w.half()), ZEROS),
+    "columns and gelu": (
+        lambda x, w: F.gelu(F.linear(x.bfloat16(), w.bfloat16(), w[:, 0].bfloat16())),
+        ZEROS,
+    ),
+}
+"""Products by tensor cores, with large tiles."""
+
+
 def main(folder: Path) -> None:
     """Write a file for each kernel, named by its program and its number in it."""
-    with card(FakeDriver(interprets=False)) as fake:
+    fake = FakeDriver(interprets=False)
+    with card(fake):
         for name in PROGRAMS:
             write(folder, name, name, fake)
         # few tiles are small ones
         tiled.ENOUGH = 1
         for name in LARGE:
             write(folder, name, f"large {name}", fake)
+    fake.attributes[MAJOR] = HOPPER[0]
+    tensor_tiles.ENOUGH = 1
+    with card(fake):
+        for name in TENSOR:
+            write(folder, name, f"tensor cores, {name}", fake)
 
 
 def write(folder: Path, name: str, title: str, fake: FakeDriver) -> None:
     """Write the texts of a program that were not there before."""
-    f, given = (PROGRAMS | LARGE)[name]
+    f, given = (PROGRAMS | LARGE | TENSOR)[name]
     known = {*fake.modules.values()}
     gn.manual_seed(0)
     made = f(*(gn.tensor(x, device="cuda") for x in given))

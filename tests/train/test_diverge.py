@@ -173,7 +173,10 @@ def test_the_plan_of_a_run_is_recorded_and_given_again(recording, tmp_path):
     assert code_of(["values", "a", "1", "--plan", str(plan)]) == 0
     found = RecordedRun(Path("a"), Hashes({**began, "mesh": "data=2"}))
     assert str(found) == f"a: data=2 by {plan}, numerics invariant"
-    assert found.keeping(1) == f"gnomon launch -n 2 values a 1 --mesh data=2 --plan {plan}"
+    command = f"gnomon launch -n 2 values a 1 --mesh data=2 --plan {plan}"
+    assert found.keeping(1) == command
+    portable = RecordedRun(Path("a"), Hashes({**found.hashes.began, "numerics": "portable"}))
+    assert portable.keeping(1) == f"GNOMON_NUMERICS=portable {command}"
 
 
 def test_runs_that_cannot_be_compared_say_why(recording, capsys):

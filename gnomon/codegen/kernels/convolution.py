@@ -18,8 +18,8 @@ from gnomon.codegen.kernels.product import Axis, MatmulSpec, count, walk
 from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.strides import Dims, offset, total
 from gnomon.codegen.kernels.tally import KBlock
+from gnomon.codegen.kernels.team_products import writer_of
 from gnomon.codegen.kernels.tile_chain import is_tiled
-from gnomon.codegen.kernels.tiled import TiledWriter
 from gnomon.codegen.machine import Machine
 from gnomon.ir.sizes import hint
 
@@ -31,7 +31,7 @@ LEAST_COLUMNS = 8
 
 def emit_convolution(module: LLVMModule, name: str, spec: MatmulSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
-    writer = TiledWriter if is_tiled(machine) else WindowWriter
+    writer = writer_of(spec, machine) if is_tiled(machine) else WindowWriter
     return writer(module, name, spec, machine).write()
 
 

@@ -18,12 +18,12 @@ from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.sum_stack import SumStack, deepest
 from gnomon.codegen.kernels.tally import additions
 from gnomon.codegen.kernels.tile_chain import multiply_add, shared_memory
-from gnomon.codegen.kernels.tiled import TiledWriter, store_sum
+from gnomon.codegen.kernels.tiled import store_sum
 from gnomon.codegen.kernels.units import Source, widened
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import SHARES, TEAM, WorkTeam
 
-__all__ = ["SplitWriter", "writer_of"]
+__all__ = ["SplitWriter"]
 
 UNROLL = 8
 """Steps that are loaded before the first is multiplied: a sector of memory, in float32."""
@@ -176,8 +176,3 @@ class SplitWriter:
                 e.when(on, lambda: store_sum(e, spec, place, value))
 
         e.when(e.value(f"icmp slt i64 {row}, {count(spec.rows)}"), one)
-
-
-def writer_of(spec: MatmulSpec) -> type[SplitWriter | TiledWriter]:
-    """The writer of a product by teams, which its tile says."""
-    return SplitWriter if spec.tile[1] == LANES else TiledWriter

@@ -21,7 +21,7 @@ from gnomon.codegen.shares import TEAM, WorkTeam
 __all__ = ["QUAD", "STEPS", "Side", "Stage", "Staging"]
 
 STEPS = LANES
-"""Steps of K in a buffer."""
+"""Steps of K in a buffer, where nothing else is said."""
 MARGIN = 4
 """Values between two steps of a buffer, so that neighbours in K are in different banks."""
 QUAD = 16
@@ -76,6 +76,8 @@ class Staging:
     shared: str
     """The address of the buffers."""
     chunk: int
+    deep = STEPS
+    """The steps of a buffer."""
 
     @property
     def copied(self) -> Sequence[Side]:
@@ -107,9 +109,10 @@ class Staging:
     def numbers(self, side: Side) -> list[str]:
         """The steps of a buffer that a thread copies."""
         if side.along:
-            return ["%lane"]
-        begin = self.e.mul(self.team.member, STEPS // TEAM)
-        return [self.e.add(begin, k) for k in range(STEPS // TEAM)]
+            return [self.e.add("%lane", k) for k in range(0, self.deep, LANES)]
+        each = self.deep // TEAM
+        begin = self.e.mul(self.team.member, each)
+        return [self.e.add(begin, k) for k in range(each)]
 
     def fetch(self, stage: Stage) -> list[list[str]]:
         """Load a thread's part of both operands: values in the type of sums."""
@@ -136,7 +139,7 @@ class Staging:
     @property
     def is_ragged(self) -> bool:
         """Whether a buffer may have steps that do not exist."""
-        return is_lifted(self.chunk) or self.chunk % STEPS != 0
+        return is_lifted(self.chunk) or self.chunk % self.deep != 0
 
     def existing(self, value: str, side: Side, exists: str) -> str:
         """A value, or a zero at a step that does not exist.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from gnomon.codegen.emitter import BITS, LANES, Emitter, literal, vector
 from gnomon.codegen.kernels.order import chunk_length
 from gnomon.codegen.kernels.product import MatmulSpec, walk
-from gnomon.codegen.kernels.staging import QUAD, STEPS, Side, Stage, Staging
+from gnomon.codegen.kernels.staging import QUAD, Side, Stage, Staging
 from gnomon.codegen.kernels.steps import ChainStep, choose_single
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import TEAM, WorkTeam
@@ -63,7 +63,7 @@ class TileChain(Staging):
         self.sides = self.make_sides()
         self.buffer_bytes = self.sides[1].end
         self.chunk = chunk_length(spec.letters)
-        self.pieces = -(-self.chunk // STEPS)
+        self.pieces = -(-self.chunk // self.deep)
 
     def make_sides(self) -> tuple[Side, Side]:
         """The places of both operands in a buffer, and how they are copied."""
@@ -77,7 +77,7 @@ class TileChain(Staging):
 
     def begin(self) -> None:
         """Emit the copy of the first steps into the first buffer."""
-        self.put(self.fetch(Stage("0", self.e.least(str(self.chunk), STEPS))), "0")
+        self.put(self.fetch(Stage("0", self.e.least(str(self.chunk), self.deep))), "0")
         self.team.meet()
 
     def chain(
@@ -105,16 +105,16 @@ class TileChain(Staging):
     @property
     def is_short(self) -> bool:
         """Whether a chain is so short that the last partial sums stay in registers."""
-        return self.chunk < STEPS
+        return self.chunk < self.deep
 
     def following(self, chunk: str, piece: str, chunks: int) -> Stage:
         """The stage after a piece of a chunk; after the last one, one that exists nevertheless."""
         e, long = self.e, self.chunk
         other = e.add(piece, 1)
         ends = e.value(f"icmp eq i64 {other}, {self.pieces}")
-        inside = e.value(f"select i1 {ends}, i64 0, i64 {e.mul(other, STEPS)}")
+        inside = e.value(f"select i1 {ends}, i64 0, i64 {e.mul(other, self.deep)}")
         number = e.least(e.add(chunk, e.value(f"zext i1 {ends} to i64")), e.sub(str(chunks), 1))
-        left = e.least(e.sub(str(long), inside), STEPS)
+        left = e.least(e.sub(str(long), inside), self.deep)
         return Stage(e.add(e.mul(number, long), inside), left)
 
     def addresses(self, buffer: str, piece: str) -> tuple[str, str]:
@@ -128,7 +128,7 @@ class TileChain(Staging):
         """Emit the multiplications of a buffer's steps."""
         e, (a, b), (rows, columns) = self.e, self.sides, places
         made, item = list(sums), self.spec.item
-        steps = -(-int(self.chunk) // 2) * 2 if self.is_short else STEPS
+        steps = -(-int(self.chunk) // 2) * 2 if self.is_short else self.deep
         for number in range(steps):
             step = number ^ 1 if self.step.paired else number
             factors = self.row_values(e.offset(rows, step * a.pitch))

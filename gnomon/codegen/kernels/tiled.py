@@ -79,10 +79,14 @@ class TiledWriter(TileChain):
         e, batches = self.e, count(self.spec.batch)
         if all(size > 0 for size in (*self.bounds, batches)):
             self.shared = shared_memory(e, 2 * self.buffer_bytes)
-            self.stack = SumStack(e, self.team, self.spec.sums, self.high * self.wide)
+            self.stack = self.make_stack()
             self.share()
         e.ret()
         return self.rows * self.columns * self.spec.item * deepest(self.letters)
+
+    def make_stack(self) -> SumStack:
+        """The stack of partial sums."""
+        return SumStack(self.e, self.team, self.spec.sums, self.high * self.wide)
 
     @property
     def letters(self) -> Sequence[Letter]:
@@ -137,7 +141,8 @@ class TiledWriter(TileChain):
 
         start = [("i64", "0"), ("i64", "0"), *(self.empty if self.is_short else ())]
         _, _, *top = e.loop(0, chunks, 1, one, start)
-        self.stack.keep(top, "0")
+        if self.is_short:
+            self.stack.keep(top, "0")
 
     def add_top(
         self, top: Sequence[str], sums: Sequence[str], counts: tuple[str, str]
@@ -169,9 +174,7 @@ class TiledWriter(TileChain):
 
         def one(i: str, j: str) -> None:
             left = e.add(column, j)
-            value = self.stack.load(
-                slot, e.add(e.mul(i, self.wide), e.value(f"udiv i64 {j}, {LANES}"))
-            )
+            value = self.finished(slot, i, j)
             place = VectorPlace("%buffers", batch, e.add(row, i), left, None)
             on = e.value(f"icmp slt i64 %lane, {e.sub(str(self.bounds[1]), left)}")
             if self.epilogue:
@@ -180,6 +183,12 @@ class TiledWriter(TileChain):
                 e.when(on, lambda: self.store(place, value))
 
         e.loop(0, high, 1, lambda i: e.loop(0, wide, LANES, lambda j: one(i, j)))
+
+    def finished(self, slot: str, row: str, column: str) -> str:
+        """Load a finished sum, some rows and whole vectors of columns behind the thread's first."""
+        e = self.e
+        number = e.add(e.mul(row, self.wide), e.value(f"udiv i64 {column}, {LANES}"))
+        return self.stack.load(slot, number)
 
     def store(self, place: VectorPlace, value: str) -> None:
         """Store a thread's sum to the result."""

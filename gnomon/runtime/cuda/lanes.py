@@ -59,7 +59,7 @@ def by_lanes(text: str) -> str:
         elif not line.startswith("declare"):
             lines += translated(line, needed) if VECTOR.search(line) else [line]
         elif not SPELLED.search(line):
-            declared[of_a_lane(line)] = None
+            declared[of_a_lane(line) if VECTOR.search(line) else line] = None
     made = "\n".join([*declared, *lines, *(FUNCTIONS[name](kind) for name, kind in needed)])
     return made.replace(" alwaysinline nounwind {", " alwaysinline convergent nounwind {")
 

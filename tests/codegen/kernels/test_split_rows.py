@@ -7,10 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from gnomon.codegen.choices import measured_tile
-from gnomon.codegen.kernels.split_rows import SplitWriter, writer_of
-from gnomon.codegen.kernels.tiled import TiledWriter, team_tile
-from gnomon.codegen.machine import CARD
+from gnomon.codegen.kernels.tiled import team_tile
 from gnomon.ir.sizes import ShapeEnv
 from gnomon.nn import functional as F
 from tests.codegen.kernels.test_tiled import spec_of
@@ -64,13 +61,6 @@ def test_a_tile_has_all_rows(rows, high):
 
     assert team_tile(spec) == (high, 16)
     assert team_tile(spec, splits=False) == (8, 128)
-
-
-def test_the_tile_says_who_writes():
-    few, many = (spec_of(1, rows, 64, 64) for rows in (4, 9))
-
-    for spec, expected in ((few, SplitWriter), (many, TiledWriter)):
-        assert writer_of(measured_tile(spec, CARD)) is expected
 
 
 def test_rows_known_at_a_call_have_no_tile_of_few():
