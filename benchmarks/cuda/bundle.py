@@ -23,12 +23,14 @@ import numpy as np
 import gnomon as gn
 from benchmarks.cuda.programs import drawn
 from gnomon.codegen.machine import CARD, Machine
-from gnomon.compiler import pipeline, target
+from gnomon.compiler import pipeline
 from gnomon.errors import CompileError
 from gnomon.nn import functional as F
 from gnomon.program.assembly import plan_of
+from gnomon.program.context import CompileContext
 from gnomon.program.executable import Executable
 from gnomon.runtime import cpu, events
+from gnomon.runtime.backend import CUDA
 from gnomon.runtime.cuda.texts import PTX, entry_text, width_of
 from gnomon.settings import override
 
@@ -116,7 +118,7 @@ def described(
     if made.meshes or made.plan.externals:
         raise NotForCards("transfers or external functions")
     with override(without="batch"):
-        context = replace(target.context("cuda"), machine=machine, kept=())
+        context = CompileContext(machine, backend=CUDA)
         block = pipeline.kernels_of(made.source, context, pipeline.ignored, None)
     plan, codes = plan_of(block), [code for k in block.kernels() for code in k.codes]
     assert plan.sizes == made.plan.sizes, f"{name}: other results on a card."

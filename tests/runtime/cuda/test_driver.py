@@ -38,7 +38,7 @@ def test_a_card_can_be_hidden(monkeypatch):
 def test_a_card_says_what_it_is():
     found = Driver(FakeDriver(1 << 20))
 
-    assert found.card == (0, "Fake card", (9, 0), 1, 1 << 20)
+    assert found.card == (0, "Fake card", (8, 0), 1, 1 << 20)
     assert found.memory() == (1 << 20, 1 << 20)
 
 
