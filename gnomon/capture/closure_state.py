@@ -163,7 +163,8 @@ class Places(Callables):
             return
         numbers = {key for owner, key in self.any_number if owner == id(value)}
         shown = WithoutNumbers(value, numbers) if numbers else value
-        self._parts.append((shown, parts_of(shown)))
+        if type(shown) not in (tuple, frozenset):  # which hold the same objects for good
+            self._parts.append((shown, parts_of(shown)))
         parts = contents(shown)
         yield len(parts)
         if not all(type(part) in PLAIN for part in parts[WIDEST:]):

@@ -157,13 +157,14 @@ def steps(rows: Sequence[TextRow], cached: CachedRows) -> Iterator[list[tuple[Te
     cached: the KV cache; what it holds of the rows is not read again.
     """
     fresh = cached.unread([row.tokens for row in rows])
-    while any(row.running for row in rows):
-        written = [(row, row.running) for row in rows]
-        for (row, runs), scores_v in zip(written, cached.read(fresh), strict=True):
+    running = [row.running for row in rows]
+    while any(running):
+        for row, runs, scores_v in zip(rows, running, cached.read(fresh), strict=True):
             if runs:
                 row.add(scores_v)
-        yield written
-        fresh = [row.tokens[-1:] if row.running else [] for row in rows]
+        yield [*zip(rows, running, strict=True)]
+        running = [row.running for row in rows]
+        fresh = [row.tokens[-1:] if runs else [] for row, runs in zip(rows, running, strict=True)]
 
 
 def drawn_seed() -> int:
