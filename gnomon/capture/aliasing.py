@@ -175,12 +175,12 @@ def refuse_overlaps(
 
     A program reads all of its inputs before it writes, so it can't tell what is read after a write.
     """
-    values, others = list(map(value_there, inputs)), list(map(stored_there, unread))
-    goals = [*map(values.__getitem__, map(itemgetter(1), written)), *others]
+    others = list(map(stored_there, unread))
+    goals = [*map(value_there, map(inputs.__getitem__, map(itemgetter(1), written))), *others]
     lent = {x.address for x in goals if x is not None and x.lent and not x.readonly}
     if not lent:
         return
-    met = [x for x in (*values, *others) if x is not None]
+    met = [x for x in (*map(value_there, inputs), *others) if x is not None]
     if lent.isdisjoint(overlapping(met)):
         return
     raise TraceError(

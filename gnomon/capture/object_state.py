@@ -41,6 +41,7 @@ __all__ = [
     "TABLES",
     "Version",
     "has_state",
+    "is_plain_value",
     "is_written_in_python",
     "key_of",
     "never_changes",
@@ -59,6 +60,7 @@ TABLES = frozenset(
 """The dictionaries of a module's parts, whose entries are compared one by one."""
 VERSION = 384
 """The offset of a class's version in memory, in CPython 3.11 to 3.14."""
+
 OPAQUE = object()
 """The state of an object that shows none."""
 SETTLED = frozenset(
@@ -159,6 +161,11 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 
 @memo
 @functools.cache
+def is_plain_value(value: Any) -> bool:
+    """Whether a value is plain, or a tuple of plain values."""
+    return type(value) in PLAIN or (type(value) is tuple and all(type(x) in PLAIN for x in value))
+
+
 def has_state(kinds: tuple[type, ...]) -> bool:
     """Whether objects of a class have state outside of their attributes."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, repeat
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ import numpy as np
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
+from gnomon.tensor.tensor import array_of, from_array
 
 if TYPE_CHECKING:
     from gnomon.capture.jit import Compiled
@@ -103,7 +104,7 @@ class CachedRows:
     def placed(self, numbers: np.ndarray) -> gn.Tensor:
         """Convert an array to a tensor on the cache's device, which is the model's."""
         place = self.cache[0][0].device if self.cache else self.model.device
-        return gn.from_numpy(numbers).to(place)
+        return from_array(numbers).to(place)
 
     def unread(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Cut each row to the tokens that it shares with its text; return the rest of each text.
@@ -122,27 +123,25 @@ class CachedRows:
         if a row would exceed the model's context.
         """
         before, counts = [*map(len, self.rows)], [*map(len, fresh)]
-        most, longest = max(counts), max(map(add, before, counts))
-        if longest > self.longest:
+        most, end, longest = max(counts), max(map(add, before, counts)), self.longest
+        if end > longest:
             raise ArgumentError(
-                f"generate: a text of {longest} tokens is longer than max_position_embeddings "
-                f"({self.longest}). Take a shorter one."
+                f"generate: a text of {end} tokens is longer than max_position_embeddings "
+                f"({longest}). Take a shorter one."
             )
-        self.grow(min(max(before) + most, self.longest))
-        tokens_bt = np.zeros((len(fresh), most), np.int64)
-        for place, row in enumerate(fresh):
-            tokens_bt[place, : len(row)] = row
+        self.grow(min(max(before) + most, longest))
+        tokens_bt = np.array([[*row, *repeat(0, most - len(row))] for row in fresh], np.int64)
         # a row that isn't read on, and has no positions left, is filled up where it ends
-        start_b = np.minimum(before, self.longest - most)
+        start_b = np.array([min(count, longest - most) for count in before], np.int64)
         given, tables = (self.placed(tokens_bt), self.placed(start_b)), chain(*self.cache)
         if most == 1:
             scores = self.passes.extend(*given, *tables)
         else:
-            last_b = np.maximum(np.array(counts, np.int64) - 1, 0)
+            last_b = np.array([max(count - 1, 0) for count in counts], np.int64)
             scores = self.passes.read(*given, self.placed(last_b), *tables)
         for row, new in zip(self.rows, fresh, strict=True):
             row += new
-        return scores.cpu().numpy()
+        return array_of(scores)
 
     def take(self, places: Sequence[int | None]) -> None:
         """Reorder the rows to those at `places`, with an empty row for None."""
