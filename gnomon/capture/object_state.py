@@ -60,7 +60,6 @@ TABLES = frozenset(
 """The dictionaries of a module's parts, whose entries are compared one by one."""
 VERSION = 384
 """The offset of a class's version in memory, in CPython 3.11 to 3.14."""
-
 OPAQUE = object()
 """The state of an object that shows none."""
 SETTLED = frozenset(
@@ -117,6 +116,11 @@ def has_versions() -> bool:
     return 0 not in found and found[0] != found[1]
 
 
+def is_plain_value(value: Any) -> bool:
+    """Whether a value is plain, or a tuple of plain values."""
+    return type(value) in PLAIN or (type(value) is tuple and all(type(x) in PLAIN for x in value))
+
+
 def never_changes(value: Any) -> bool:
     """Whether an object is immutable, or its changes are detected where it is used."""
     kind = type(value)
@@ -161,11 +165,6 @@ def state_of(value: Any) -> Callable[[], Hashable] | Any:
 
 @memo
 @functools.cache
-def is_plain_value(value: Any) -> bool:
-    """Whether a value is plain, or a tuple of plain values."""
-    return type(value) in PLAIN or (type(value) is tuple and all(type(x) in PLAIN for x in value))
-
-
 def has_state(kinds: tuple[type, ...]) -> bool:
     """Whether objects of a class have state outside of their attributes."""
     base = next((x for x in kinds if is_written_in_c(x)), object).__module__
