@@ -104,8 +104,6 @@ class CapturedProgram:
         self.constant = [read.tensor if isinstance(read, Always) else None for read in reads]
         self.varying = [(k, x) for k, x in enumerate(reads) if not isinstance(x, Always)]
         """Inputs that are the same tensors in every replay, and how the others are read."""
-        self.read_varying = InputReader([read for _, read in self.varying])
-        self.read_given = InputReader(self.given)
         passed = list(compress(outputs, self._passed()))
         self.differentiable = bool(passed)
         capture.keep_read(passed)
@@ -129,6 +127,16 @@ class CapturedProgram:
         yield from (x.is_passed for x in self.results.fresh)
         yield from (tracked and not released for tracked, released in self.flags)
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
+
+    @cached_property
+    def read_varying(self) -> InputReader:
+        """Reader of the inputs that are not the same tensors in every replay."""
+        return InputReader([read for _, read in self.varying])
+
+    @cached_property
+    def read_given(self) -> InputReader:
+        """Reader of the arguments that a replay writes."""
+        return InputReader(self.given)
 
     @cached_property
     def unread_own(self) -> list[Storage]:

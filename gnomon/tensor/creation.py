@@ -143,11 +143,10 @@ def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
 
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over an array's memory; what is not yet computed sees writes to the array."""
-    dtype = array.dtype
-    if dtype.kind in "OUSMm" or (dtype.kind == "f" and dtype.itemsize > 8):
-        raise DtypeError(f"from_numpy: no tensor holds {dtype}. Use array.astype(float32).")
-    if not dtype.isnative:
-        array = array.astype(dtype.newbyteorder("="))
+    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
+        raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return borrow(from_array(array))
 
 
