@@ -8,6 +8,7 @@ storage, and which parts belongs to the signature.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 from weakref import ref
 
@@ -164,6 +165,9 @@ def written_apart(capture: Capture, arguments: Iterable[Tensor]) -> Iterator[Sto
             yield storage
 
 
+value_there, stored_there = map(attrgetter, ("_storage.node.value", "node.value"))
+
+
 def refuse_overlaps(
     inputs: Sequence[Tensor], written: Iterable[tuple[int, int]], unread: Iterable[Storage]
 ) -> None:
@@ -171,12 +175,12 @@ def refuse_overlaps(
 
     A program reads all of its inputs before it writes, so it can't tell what is read after a write.
     """
-    values = [t._storage.node.value for t in inputs]
-    goals = [*(values[k] for _, k in written), *(s.node.value for s in unread)]
+    others = list(map(stored_there, unread))
+    goals = [*map(value_there, map(inputs.__getitem__, map(itemgetter(1), written))), *others]
     lent = {x.address for x in goals if x is not None and x.lent and not x.readonly}
     if not lent:
         return
-    met = [x for x in (*values, *(s.node.value for s in unread)) if x is not None]
+    met = [x for x in (*map(value_there, inputs), *others) if x is not None]
     if lent.isdisjoint(overlapping(met)):
         return
     raise TraceError(

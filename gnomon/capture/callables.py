@@ -250,7 +250,9 @@ class Callables(Looks):
             return "empty"
         if (id(cell), None) in self.any_number:
             return type(found).__name__
-        self._cells.append((cell, found))
+        if (key := (id(cell), None)) not in self._looked:
+            self._looked.add(key)
+            self._cells.append((cell, found))
         return self.snapshot(found, depth - 1, seen, name)
 
     def _globals(

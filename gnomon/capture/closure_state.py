@@ -39,6 +39,7 @@ from gnomon.capture.object_state import (
     TABLES,
     Version,
     has_state,
+    is_plain_value,
     of_registry,
     state_of,
 )
@@ -163,7 +164,8 @@ class Places(Callables):
             return
         numbers = {key for owner, key in self.any_number if owner == id(value)}
         shown = WithoutNumbers(value, numbers) if numbers else value
-        self._parts.append((shown, parts_of(shown)))
+        if type(shown) not in (tuple, frozenset):  # which hold the same objects for good
+            self._parts.append((shown, parts_of(shown)))
         parts = contents(shown)
         yield len(parts)
         if not all(type(part) in PLAIN for part in parts[WIDEST:]):
@@ -231,7 +233,7 @@ class Places(Callables):
             found = own[each]
             if issubclass(type(found), Tensor):
                 self._keep(own, each, found, own)
-            elif not (is_module and type(found) in PLAIN):
+            elif not (is_module and is_plain_value(found)):
                 yield from self.look(own, each, depth, seen)
         if not is_module:
             doubtful = named if below.makes else named & (below.all | self.words.doubtful)

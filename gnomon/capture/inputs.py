@@ -20,6 +20,7 @@ __all__ = [
     "Apart",
     "GivenInput",
     "Ids",
+    "InputReader",
     "Read",
     "StoredInput",
     "Wholes",
@@ -75,6 +76,22 @@ class StoredInput:
     def __call__(self, values: Sequence[Tensor]) -> Tensor:
         """Return the result."""
         return values[self.number]
+
+
+class InputReader:
+    """Reader of several inputs at once."""
+
+    def __init__(self, reads: Sequence[Read]) -> None:
+        self.reads, given = reads, (GivenInput, StoredInput)
+        self.numbers = [x.number for x in reads if isinstance(x, given)]
+        """The numbers of inputs that follow from their place alone."""
+        self.is_numbered = len(self.numbers) == len(reads)
+
+    def __call__(self, arguments: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of all inputs, in order."""
+        if self.is_numbered:
+            return list(map(arguments.__getitem__, self.numbers))
+        return [read(arguments) for read in self.reads]
 
 
 def number_of(read: Callable[[], float], dtype: DType) -> Read:

@@ -41,6 +41,7 @@ __all__ = [
     "TABLES",
     "Version",
     "has_state",
+    "is_plain_value",
     "is_written_in_python",
     "key_of",
     "never_changes",
@@ -113,6 +114,11 @@ def has_versions() -> bool:
         found.append(ctypes.c_uint.from_address(id(below) + VERSION).value)
         above.x = value
     return 0 not in found and found[0] != found[1]
+
+
+def is_plain_value(value: Any) -> bool:
+    """Whether a value is plain, or a tuple of plain values."""
+    return type(value) in PLAIN or (type(value) is tuple and all(type(x) in PLAIN for x in value))
 
 
 def never_changes(value: Any) -> bool:

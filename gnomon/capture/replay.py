@@ -11,7 +11,15 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from gnomon.capture import aliasing as sharing
-from gnomon.capture.inputs import Always, Read, pattern, storage_tensor, tracked_nodes, values_of
+from gnomon.capture.inputs import (
+    Always,
+    InputReader,
+    Read,
+    pattern,
+    storage_tensor,
+    tracked_nodes,
+    values_of,
+)
 from gnomon.capture.results import Results, refuse_hooks
 from gnomon.capture.tracing import Capture
 from gnomon.forking import cached_property
@@ -121,6 +129,16 @@ class CapturedProgram:
         yield from (s.tracked and not e for s, e in zip(self.escaped, self.ended, strict=True))
 
     @cached_property
+    def read_varying(self) -> InputReader:
+        """Reader of the inputs that are not the same tensors in every replay."""
+        return InputReader([read for _, read in self.varying])
+
+    @cached_property
+    def read_given(self) -> InputReader:
+        """Reader of the arguments that a replay writes."""
+        return InputReader(self.given)
+
+    @cached_property
     def unread_own(self) -> list[Storage]:
         """The storages from outside that a replay writes and does not read."""
         read = {output - len(self.results.nodes) for output, _ in self.rewritten}
@@ -208,8 +226,8 @@ class CapturedProgram:
     def _run(self, arguments: Sequence[Tensor]) -> Any:
         """Replay, without interruption where it has effects."""
         inputs, since = self.constant.copy(), next(state.arena._serial)
-        for k, read in self.varying:
-            inputs[k] = read(arguments)
+        for (k, _), tensor in zip(self.varying, self.read_varying(arguments), strict=True):
+            inputs[k] = tensor
         if self.rewritten or self.unread_own:
             sharing.refuse_overlaps(inputs, self.rewritten, self.unread_own)
         for generator, count in self.draws.items():
@@ -238,7 +256,7 @@ class CapturedProgram:
         self, nodes: Sequence[Node | None], made: Sequence[Tensor], arguments: Sequence[Tensor]
     ) -> None:
         """Record the storages of the results, for gradients that read one of them."""
-        written = (*self.own, *(read(arguments)._storage for read in self.given))
+        written = (*self.own, *(x._storage for x in self.read_given(arguments)))
         storages = (*written, *self.escaped, *(x._storage for x in made))
         note_call(storages, [x for x in nodes if x is not None])
 
@@ -308,8 +326,14 @@ class CapturedProgram:
                 storage.version += 1  # as replace does, for each parameter of a step
             else:
                 replace(storage, node, (tracked, released), since)
-        for read, node in zip(self.given, rest, strict=False):
-            put(read(arguments), node, next(flags), since)
+        given, is_plain = self.read_given(arguments), not state.origins
+        for target, node, (tracked, released) in zip(given, rest, flags, strict=False):
+            storage = target._storage
+            is_same = node is None and is_plain and storage.released is released
+            if is_same and not (tracked or storage.tracked):
+                storage.version += 1  # as put does, for each table of a cache
+            else:
+                put(target, node, (tracked, released), since)
         for storage, ended in zip(self.escaped, self.ended, strict=True):
             node = next(rest)
             storage.node = node if storage.tracked else drop_history_of(node)

@@ -94,7 +94,7 @@ class Looks:
             if names.get(name, MISSING) is not x:
                 return False
         for names, lacking in self._lacking.values():
-            if not lacking.isdisjoint(names) if len(lacking) > 9 else has_one(names, lacking):
+            if not names.keys().isdisjoint(lacking):
                 return False
         for function, code, defaults, named in self._functions:
             if function.__code__ is not code or function.__defaults__ is not defaults:
@@ -140,7 +140,7 @@ def held_by(cell: types.CellType, default: Any = None) -> Any:
 
 def has_one(names: Any, some: set[str]) -> bool:
     """Whether a dictionary has one of these names."""
-    return any([name in names for name in some])
+    return not names.keys().isdisjoint(some)
 
 
 def own_of(value: Any) -> dict[str, Any] | None:
@@ -164,6 +164,8 @@ def kept_by(kinds: tuple[type, ...]) -> Any:
 
 def contents(value: Any) -> tuple:
     """The contents of a container by the built-in classes' methods; keys first in a dictionary."""
+    if type(value) is dict:
+        return (*value, *value.values())
     base = next((x for x in CONTAINERS if issubclass(type(value), x)), None)
     if base is dict:
         kind = OrderedDict if issubclass(type(value), OrderedDict) else dict  # its order is its own

@@ -41,7 +41,7 @@ class VaryingNumbers:
 
     def __init__(self) -> None:
         self.lifted: dict[Any, set[int]] = {}
-        """For a structure without its numbers: which of them are inputs."""
+        """For a structure without its numbers: which of them are inputs, if any are."""
         self.sites: set[Site] = set()
         """Lines whose item() gave one value and then another."""
         self.reasons: list[str] = []
@@ -111,19 +111,21 @@ class VaryingNumbers:
         pairs = enumerate(zip(first, values, strict=True))
         varying = {k for k, (a, b) in pairs if Constant(a) != Constant(b)} - constants
         before = self.lifted.get(bare, set())
-        self.lifted[bare] = before | varying
+        if varying:
+            self.lifted[bare] = before | varying
         return not varying <= before
 
     def keep_constant(self, tree: Any, tensors: Sequence[Tensor], needed: Iterable[Any]) -> None:
         """Make the numbers behind these tensors constants from now on."""
         bare, _ = without_numbers(plain_tree(tree, tensors))
-        chosen = self.lifted.get(bare, set())
+        chosen = self.lifted.pop(bare, set())
         asked = {id(t) for t in needed}
         count = len(tensors) - len(chosen)
         found = {k for k, t in zip(sorted(chosen), tensors[count:], strict=True) if id(t) in asked}
         if bare in self._known:
             self._known[bare][1].update(found)
-        self.lifted[bare] = chosen - found
+        if chosen - found:
+            self.lifted[bare] = chosen - found
 
 
 def without_numbers(tree: Any) -> tuple[Any, list[Any]]:

@@ -18,6 +18,7 @@ from gnomon.models.passes import CachedRows, Passes
 from gnomon.models.text_pieces import Decodes
 from gnomon.models.text_row import TextRow
 from gnomon.tensor.random import default_generator
+from gnomon.tensor.tensor import from_array
 
 if TYPE_CHECKING:
     from gnomon.models.carried import Carried
@@ -82,8 +83,9 @@ class GeneratesTokens:
         """
         prompts = prompts_of(input_ids, attention_mask)
         writing = Writing(self, options, tokenizer, seed)
-        written = columns(writing.tokens(prompts), input_ids.device)
-        return gn.cat([input_ids.to(gn.int64), *written], 1)
+        written, place = [*writing.tokens(prompts)], input_ids.device
+        columns = [from_array(np.stack(written, 1)).to(place)] if written else []
+        return gn.cat([input_ids.to(gn.int64), *columns], 1)
 
     def stream(
         self: CausalLM,
@@ -100,7 +102,8 @@ class GeneratesTokens:
         """
         prompts = prompts_of(input_ids, attention_mask)
         writing = Writing(self, options, tokenizer, seed)
-        return (gn.from_numpy(chosen).to(input_ids.device) for chosen in writing.tokens(prompts))
+        chosen, place = writing.tokens(prompts), input_ids.device
+        return (from_array(tokens).to(place) for tokens in chosen)
 
 
 class Writing:
@@ -157,13 +160,14 @@ def steps(rows: Sequence[TextRow], cached: CachedRows) -> Iterator[list[tuple[Te
     cached: the KV cache; what it holds of the rows is not read again.
     """
     fresh = cached.unread([row.tokens for row in rows])
-    while any(row.running for row in rows):
-        written = [(row, row.running) for row in rows]
-        for (row, runs), scores_v in zip(written, cached.read(fresh), strict=True):
+    running = [row.running for row in rows]
+    while any(running):
+        for row, runs, scores_v in zip(rows, running, cached.read(fresh), strict=True):
             if runs:
                 row.add(scores_v)
-        yield written
-        fresh = [row.tokens[-1:] if row.running else [] for row in rows]
+        yield [*zip(rows, running, strict=True)]
+        running = [row.running for row in rows]
+        fresh = [row.tokens[-1:] if runs else [] for row, runs in zip(rows, running, strict=True)]
 
 
 def drawn_seed() -> int:
@@ -194,8 +198,3 @@ def prompts_of(input_ids: gn.Tensor, attention_mask: gn.Tensor | None) -> list[l
             "Pad prompts on the left."
         )
     return [row[len(row) - int(n) :] for row, n in zip(rows, mask_bt.sum(1), strict=True)]
-
-
-def columns(steps: Iterator[np.ndarray], place: gn.device) -> list[gn.Tensor]:
-    """Convert each step's tokens to a column (b, 1) on a device."""
-    return [gn.from_numpy(chosen.reshape(-1, 1)).to(place) for chosen in steps]

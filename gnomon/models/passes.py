@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import chain, repeat
+from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import gnomon as gn
 from gnomon.errors import ArgumentError
+from gnomon.tensor.tensor import array_of, from_array
 
 if TYPE_CHECKING:
     from gnomon.capture.jit import Compiled
@@ -48,7 +51,7 @@ class Passes:
     @cached_property
     def read(self) -> Compiled:
         """The compiled function that reads several tokens of each row."""
-        return gn.compile(self.scores_of_next, dynamic=True)
+        return gn.compile(self.scores_of_last, dynamic=True)
 
     @cached_property
     def extend(self) -> Compiled:
@@ -60,10 +63,27 @@ class Passes:
         """The compiled function that copies a row of one cache into another."""
         return gn.compile(put_row, dynamic=True)
 
-    def scores_of_next(self, *given: Any) -> gn.Tensor:
-        """Read tokens into the cache and return the logits of the next ones, in float32."""
+    def scores_of_next(
+        self, tokens_bt: gn.Tensor, start_b: gn.Tensor, *tables: gn.Tensor
+    ) -> gn.Tensor:
+        """Read tokens into the cache and return the logits of the next ones, in float32.
+
+        tables: the keys and the values of each layer in turn, since tensors alone are found fastest
+        by a compiled function.
+        """
+        return self.scores_of_last(tokens_bt, start_b, None, *tables)
+
+    def scores_of_last(
+        self,
+        tokens_bt: gn.Tensor,
+        start_b: gn.Tensor,
+        last_b: gn.Tensor | None,
+        *tables: gn.Tensor,
+    ) -> gn.Tensor:
+        """Read tokens of which each row's last is at `last_b`, as `CausalLM.extend` has it."""
+        cache = [*zip(tables[::2], tables[1::2], strict=True)]
         with gn.no_grad():
-            return self.model.extend(*given).float()
+            return self.model.extend(tokens_bt, start_b, cache, last_b).float()
 
 
 class CachedRows:
@@ -82,8 +102,9 @@ class CachedRows:
         return self.model.config.max_position_embeddings
 
     def placed(self, numbers: np.ndarray) -> gn.Tensor:
-        """Convert an array to a tensor on the model's device."""
-        return gn.from_numpy(numbers).to(self.model.device)
+        """Convert an array to a tensor on the cache's device, which is the model's."""
+        place = self.cache[0][0].device if self.cache else self.model.device
+        return from_array(numbers).to(place)
 
     def unread(self, texts: Sequence[Sequence[int]]) -> list[list[int]]:
         """Cut each row to the tokens that it shares with its text; return the rest of each text.
@@ -101,27 +122,26 @@ class CachedRows:
         A row without new tokens is unchanged, and its logits are meaningless. Raises ArgumentError
         if a row would exceed the model's context.
         """
-        before, counts = (np.array([*map(len, x)], np.int64) for x in (self.rows, fresh))
-        most, longest = int(counts.max()), int((before + counts).max())
-        if longest > self.longest:
+        before, counts = [*map(len, self.rows)], [*map(len, fresh)]
+        most, end, longest = max(counts), max(map(add, before, counts)), self.longest
+        if end > longest:
             raise ArgumentError(
-                f"generate: a text of {longest} tokens is longer than max_position_embeddings "
-                f"({self.longest}). Take a shorter one."
+                f"generate: a text of {end} tokens is longer than max_position_embeddings "
+                f"({longest}). Take a shorter one."
             )
-        self.grow(min(int(before.max()) + most, self.longest))
-        tokens_bt = np.zeros((len(fresh), most), np.int64)
-        for place, row in enumerate(fresh):
-            tokens_bt[place, : len(row)] = row
+        self.grow(min(max(before) + most, longest))
+        tokens_bt = np.array([[*row, *repeat(0, most - len(row))] for row in fresh], np.int64)
         # a row that isn't read on, and has no positions left, is filled up where it ends
-        start_b = np.minimum(before, self.longest - most)
-        given = self.placed(tokens_bt), self.placed(start_b), self.cache
+        start_b = np.array([min(count, longest - most) for count in before], np.int64)
+        given, tables = (self.placed(tokens_bt), self.placed(start_b)), chain(*self.cache)
         if most == 1:
-            scores = self.passes.extend(*given)
+            scores = self.passes.extend(*given, *tables)
         else:
-            scores = self.passes.read(*given, self.placed(np.maximum(counts - 1, 0)))
+            last_b = np.array([max(count - 1, 0) for count in counts], np.int64)
+            scores = self.passes.read(*given, self.placed(last_b), *tables)
         for row, new in zip(self.rows, fresh, strict=True):
             row += new
-        return scores.cpu().numpy()
+        return array_of(scores)
 
     def take(self, places: Sequence[int | None]) -> None:
         """Reorder the rows to those at `places`, with an empty row for None."""

@@ -34,7 +34,7 @@ from gnomon.runtime.buffer import others
 from gnomon.tensor.borrowing import kept_apart
 from gnomon.tensor.calls import strided_like
 from gnomon.tensor.creation import from_numbers
-from gnomon.tensor.device import CPU, CUDA, card_named
+from gnomon.tensor.device import CPU, CUDA, any_missing, card_named
 from gnomon.tensor.functions import FUNCTIONS, apply
 from gnomon.tensor.memory import lend
 from gnomon.tensor.operators import write_result
@@ -180,6 +180,8 @@ def target(args: tuple, named: dict[str, Any]) -> DType | None:
 @method
 def to(self: Tensor, *args: Any, copy: bool = False, **named: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself if nothing changes."""
+    if len(args) == 1 and args[0] is CPU and not (others or copy or named or any_missing):
+        return self
     args = with_like("to", args, named, "other")
     dtype, memory_format = target(args, named), named.get("memory_format")
     made = on_device("to", self, place(args, named))

@@ -143,7 +143,7 @@ def as_tensor(data: Any, dtype: object = None, device: object = None) -> Tensor:
 
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor over an array's memory; what is not yet computed sees writes to the array."""
-    if array.dtype == np.dtype("float128") or array.dtype.kind in "OUSMm":
+    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "f" and array.dtype.itemsize > 8):
         raise DtypeError(f"from_numpy: no tensor holds {array.dtype}. Use array.astype(float32).")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))

@@ -104,6 +104,8 @@ def device_of(device: object) -> Device:
 
 def kind_of(device: object) -> Device:
     """The kind of a supported device, from any of its names."""
+    if device is CPU:
+        return CPU
     named = device_of(device)
     return next((each for each in MORE if named == each), CPU)
 

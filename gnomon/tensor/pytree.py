@@ -28,7 +28,7 @@ __all__ = [
     "with_leaves",
 ]
 
-LONGEST = 64
+LONGEST = 256
 """Tensors of a call whose places are made once for all."""
 
 

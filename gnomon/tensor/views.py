@@ -150,6 +150,8 @@ def is_shown_by_storage(view: View | None) -> bool:
 
 def refuse_parts(tensor: Tensor) -> None:
     """Refuse to read a value that is divided over ranks, on one of them."""
+    if tensor._view is None:
+        return
     if any(n > 1 and each != REPLICATED for _, n, each in mesh_layout_of(tensor._view)):
         raise LayoutError(
             f"value: a tensor {tuple(tensor.shape)} is sharded, and this rank holds a part of it. "

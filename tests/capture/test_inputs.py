@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import gnomon as gn
-from gnomon.capture.inputs import Always, number_of, storage_tensor, values_of
+from gnomon.capture.inputs import (
+    Always,
+    GivenInput,
+    InputReader,
+    StoredInput,
+    number_of,
+    storage_tensor,
+    values_of,
+)
 
 
 def test_a_number_is_read_anew_and_keeps_its_tensor_while_it_stays():
@@ -33,3 +41,13 @@ def test_a_whole_tensor_shows_its_storage_and_one_that_stays_is_itself():
 
     assert storage_tensor(part._storage).tolist() == x.tolist()
     assert Always(x)(()) is x
+
+
+def test_inputs_are_read_in_order_whether_or_not_their_places_tell_all():
+    x, y, z = gn.ones(1), gn.ones(2), gn.ones(3)
+    reads = [GivenInput(1), StoredInput(2), GivenInput(0)]
+
+    for more in ([], [Always(z)]):
+        found = InputReader([*reads, *more])([x, y, z])
+        assert list(map(id, found)) == list(map(id, [y, z, x, z][: len(found)]))
+        assert len(found) == 3 + len(more)

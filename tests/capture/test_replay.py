@@ -71,3 +71,31 @@ def test_a_block_that_has_just_come_back_is_counted_once():
     assert (again.address, source.use()) == (address, before)
     other = DeviceBuffer(5000, source)
     assert source.use().allocated == before.allocated + other._size
+
+
+def test_a_table_that_every_call_writes_has_a_version_for_each():
+    @gn.compile
+    def put(table, row, place):
+        table.index_copy_(0, place, row)
+
+    table, rows = gn.zeros(4, 2), gn.arange(8, dtype=gn.float32).reshape(4, 2)
+    versions = []
+    for k in range(4):
+        put(table, rows[k : k + 1] + 0, gn.tensor([k]))
+        versions.append(table._version)
+
+    assert versions == [versions[0] + k for k in range(4)]
+    assert table.tolist() == rows.tolist()
+
+
+def test_a_value_that_a_gradient_reads_stays_when_a_call_writes_over_it():
+    double = gn.compile(lambda x: x.mul_(2.0))
+    weight, table = gn.ones(3, requires_grad=True), gn.ones(3)
+    for _ in range(3):
+        double(table)
+
+    loss = (weight * table).sum()
+    double(table)
+    loss.backward()
+
+    assert (weight.grad.tolist(), table.tolist()) == ([8.0] * 3, [16.0] * 3)

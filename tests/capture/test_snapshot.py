@@ -54,3 +54,39 @@ def test_attributes_of_a_module_that_are_changed_by_hand_are_noticed():
     kept["scale"] = 2.5
 
     assert scaled(gn.ones(1)).item() == 2.5
+
+
+def test_tuples_are_not_looked_into_twice_since_they_hold_the_same_for_good():
+    box = types.SimpleNamespace(sizes=(2, 3), names=["a"])
+    _, places = of_function(lambda: (box.sizes, box.names))
+
+    assert [type(value) for value, _ in places._parts] == [list]
+    box.sizes = (2, 4)
+    assert places.hold() is None
+
+
+def test_a_closure_that_several_functions_share_is_compared_once():
+    count = 1
+
+    def inner():
+        return count
+
+    _, places = of_function(lambda: (inner(), count))
+    cells = [id(cell) for cell, _ in places._cells]
+
+    assert len(cells) == len({*cells}) == 2
+    assert places.hold() is True
+    count = 2
+    assert places.hold() is False
+
+
+def test_plain_tuples_of_a_module_are_compared_with_the_module():
+    norm = gn.nn.LayerNorm((4,))
+    compiled = gn.compile(lambda x: x * len(norm.normalized_shape))
+    x = gn.ones(2)
+
+    assert compiled(x).tolist() == [1.0, 1.0]
+    norm.normalized_shape = (2, 2)
+    assert compiled(x).tolist() == [2.0, 2.0]
+    vars(norm)["normalized_shape"] = (2, 2, 1)
+    assert compiled(x).tolist() == [3.0, 3.0]

@@ -150,3 +150,13 @@ def test_inside_of_a_branch_a_number_is_what_it_is():
     made = [step(gn.ones(2) * s, r).tolist() for r in (0.5, 1.5, 2.5) for s in (1, -1)]
 
     assert made == [[0.5] * 2, [0.0] * 2, [1.5] * 2, [-1.0] * 2, [2.5] * 2, [-2.0] * 2]
+
+
+def test_a_call_whose_numbers_stay_is_not_searched_for_numbers():
+    step = gn.compile(lambda x, options: x * options["rate"])
+    for length in (1, 2, 3):
+        step(gn.ones(length), {"rate": 0.5})
+
+    assert not step.varying.lifted
+    assert [step(gn.ones(1), {"rate": rate}).item() for rate in (0.5, 2.0, 3.0)] == [0.5, 2.0, 3.0]
+    assert len(step.varying.lifted) == 1

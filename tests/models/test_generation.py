@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -251,3 +252,36 @@ def test_scores_in_half_precision_are_drawn_from():
 
     assert found.shape == (1, 7)
     assert np.isin(found.numpy(), np.arange(300)).all()
+
+
+def calls_of_a_token(layers: int) -> int:
+    """The fewest calls of Python functions of a token; of some, the collector makes more."""
+    tokens = small(num_hidden_layers=layers, max_position_embeddings=128).stream(
+        gn.tensor(prompt(5)), max_new_tokens=60
+    )
+    for _ in range(50):
+        next(tokens)
+    counts, before = [], sys.getprofile()
+    for _ in range(8):
+        counts.append(0)
+        sys.setprofile(lambda _, event, __: counts.append(counts.pop() + (event == "call")))
+        try:
+            next(tokens)
+        finally:
+            sys.setprofile(before)
+    return min(counts)
+
+
+def test_the_calls_of_a_token_hardly_grow_with_the_layers():
+    few, many = calls_of_a_token(1), calls_of_a_token(5)
+
+    assert few < 220
+    assert many - few <= 4 * 4  # two tables of a layer, each with a signature
+
+
+def test_no_new_tokens_are_the_prompt(model):
+    given = gn.tensor([[1, 2, 3]], dtype=gn.int32)
+
+    made = model.generate(given, max_new_tokens=0)
+
+    assert (made.tolist(), made.dtype) == ([[1, 2, 3]], gn.int64)
