@@ -375,8 +375,11 @@ def row_of(node: Node, place: Mapping[Node, int], blank: Container[str] = ()) ->
 
 def asked_by(node: Node) -> tuple[Any, ...]:
     """The source locations of a node and of its nested graphs."""
-    inner = [x.asked for x in node.params.values() if isinstance(x, Graph) and x.asked]
-    return (*node.sites, *inner) if inner else node.sites
+    asked: tuple[Any, ...] = node.sites
+    for value in node.params.values():
+        if isinstance(value, Graph) and value.asked:
+            asked = (*asked, value.asked)
+    return asked
 
 
 def copy_into(arena: Arena, roots: Iterable[Node], known: dict[Node, Node]) -> list[Node]:

@@ -39,7 +39,8 @@ class NumberTensors:
     def get(self, groups: list[dict[str, Any]], place: HyperparameterKey) -> Tensor:
         """The hyperparameter at (group, name, part) as a tensor."""
         number, name, part = place
-        value = entry(groups[number], name, part)
+        value = groups[number][name]
+        value = value if part is None else value[part]
         if isinstance(value, Tensor):
             return value
         if is_capturing():

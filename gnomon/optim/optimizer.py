@@ -6,7 +6,7 @@ Each optimizer's update is a rule over nodes, in its own file: sgd.py, adam.py, 
 from __future__ import annotations
 
 import copy
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
@@ -42,6 +42,8 @@ Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
 Nodes = Sequence[Node]
 Switches = tuple[tuple[str, Any], ...]
 """Options of a rule that are part of the program; every rule has `maximize`."""
+Update = tuple[Op, list[str], list[Node], Switches]
+"""A rule, the names of its state, its numbers and its switches."""
 NEVER = (-1, -1)
 """A version that equals no other, so that entries are read again."""
 
@@ -138,8 +140,8 @@ class Optimizer:
         """Make the initial state of a parameter, without its step count."""
         raise NotImplementedError
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
-        """The rule of a group's step, and the names of its state, numbers and switches.
+    def _update(self, number: int, count: Node | None) -> Update:
+        """The update of a group.
 
         A parameter whose state lacks a name is updated without it.
         """
@@ -197,18 +199,20 @@ class Optimizer:
         """Update the parameters of a group."""
         gate = None if only_if is None else node_of(only_if)
         group = self.param_groups[number]
-        active = [p for p in group["params"] if p.grad is not None]
+        gradients = {p: p.grad for p in group["params"]}
+        active = [p for p, gradient in gradients.items() if gradient is not None]
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
                 taken = 1 if gate is None else cast(gate, raw(count).dtype)
                 write(count, raw(count) + taken, False)
-            how, names, numbers, switches = self._update(number, count)
-            nodes = [node_of(x) for x in numbers]
+            how, names, *rest = self._update(number, None if count is None else node_of(count))
+            step = how.with_last(*rest)
             for p in members:
-                kept = [self.state[p][name] for name in names if name in self.state[p]]
-                p, g, *kept = map(pair_of, (p, p.grad, *kept))
-                made = how(raw(p), raw(g), [raw(x) for x in kept], nodes, tuple(switches.items()))
+                entry = self.state[p]
+                kept = [pair_of(entry[name]) for name in names if name in entry]
+                p, g = pair_of(p), pair_of(gradients[p])
+                made = step(raw(p), raw(g), [raw(x) for x in kept])
                 for target, value in zip((p, *kept), made, strict=True):
                     value = value if gate is None else where(gate, value, raw(target))
                     write(target, value, False, alone=True)
@@ -234,13 +238,13 @@ class Optimizer:
         if not self._counts(group):
             yield None, active
             return
-        holders = Counter(id(self.state[p]["step"]) for p in group["params"] if p in self.state)
+        holders = [id(self.state[p]["step"]) for p in group["params"] if p in self.state]
         together: dict[int, list[Tensor]] = {}
         for p in active:
             together.setdefault(id(self.state[p]["step"]), []).append(p)
         for key, members in together.items():
             count = self.state[members[0]]["step"]
-            if len(members) < holders[key]:
+            if len(members) < len(holders) and len(members) < holders.count(key):
                 with state.recorder.outside():
                     count = count_of(count.item())
                 for p in members:
@@ -248,9 +252,9 @@ class Optimizer:
                 self._version += 1
             yield count, members
 
-    def _number(self, group: int, name: str, part: int | None = None) -> Tensor:
+    def _number(self, group: int, name: str, part: int | None = None) -> Node:
         """A hyperparameter of a group as an input of the program."""
-        return self._numbers.get(self.param_groups, (group, name, part))
+        return node_of(self._numbers.get(self.param_groups, (group, name, part)))
 
     # saving and loading
 

@@ -6,13 +6,24 @@ Bytes that somebody else may write to are read now or copied, never by a node th
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gnomon.ir.memo import memo
-from gnomon.ir.node import Node, asked_by, copy_into, leaf_kind, topological
+from gnomon.dtypes import DType
+from gnomon.ir.memo import kind_of, memo
+from gnomon.ir.node import (
+    Arena,
+    Node,
+    Shape,
+    asked_by,
+    copy_into,
+    leaf_kind,
+    pattern_of,
+    topological,
+)
 from gnomon.lazy import dissected
 from gnomon.ops.control_primitives import CONTROL
 from gnomon.ops.layouts import LAYOUTS, derived, is_constant, names_layouts
@@ -30,9 +41,10 @@ CALLS = INSIDE | {"external"}
 """Nodes that may be one of several results."""
 NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
-LEAF, MET, CONSTANT = -1, -2, -3
-"""Codes in place of a number of inputs: of a value, of a node that was met before, and of a value
-made of constants, where a program is sharded over ranks, which all have it alike."""
+LEAF, MET, CONSTANT, SAME = -1, -2, -3, -4
+"""Codes in place of a number of inputs: of a value, of a node that was met before, of a value made
+of constants, where a program is sharded over ranks, which all have it alike, and of the operands of
+a call that was met before."""
 
 
 _waiting: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
@@ -48,6 +60,14 @@ def borrows(node: Node) -> bool:
         if x.op != "const" and borrows(x):
             node.value = part_of(x.value, node) if node.op == "slice" else x.value
     return node.value is not None
+
+
+@memo
+@cache
+def detaching(shape: Shape, dtype: DType) -> Node:
+    """The pattern of a node that detaches a value of this shape and dtype."""
+    value = Arena().leaf(shape, dtype, None, ())
+    return pattern_of(kind_of("detach", {}), "detach", {}, value)
 
 
 def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, int]:
@@ -89,6 +109,7 @@ class Survey:
         key: list[int] = []
         lines: list[tuple] = []
         order, stack, layouts = self.order, [*reversed(roots)], 0
+        operands: dict[tuple[Node, ...], int] = {}
         while stack:
             node = stack.pop()
             place = order.get(node)
@@ -109,6 +130,10 @@ class Survey:
                 else:
                     (self.calls if op in CALLS else self.cuts).append(node)
                 lines.append(asked_by(node) if op in INSIDE else node.sites)
+                if inputs in operands:  # as of another result of a call: all were met with it
+                    key += (operands[inputs], SAME)
+                    continue
+                operands[inputs] = order[node]
             else:
                 lines.append(node.sites)
             stack += inputs

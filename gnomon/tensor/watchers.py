@@ -79,7 +79,10 @@ def retained(node: Node) -> list[Tensor]:
 
 def is_watched(node: Node) -> bool:
     """Whether a node's gradient has hooks, or is retained."""
-    return any(type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ())
+    for each in node.watch or ():
+        if type(each) is GradientWatcher and (each.hooks or each.retains):
+            return True
+    return False
 
 
 def nobody() -> None:

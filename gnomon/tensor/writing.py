@@ -43,8 +43,13 @@ def write(
     """
     storage, view = tensor._storage, tensor._view
     if view is None and takes_whole(storage, value) and not grads.get():
-        overwritten(storage, next(state.arena._serial) if given else value.serial)
-        give(storage, value, alone=alone)
+        before = storage.node
+        if before.watch or state.origins:
+            overwritten(storage, next(state.arena._serial) if given else value.serial)
+        if before.watch or is_lent(before):
+            give(storage, value, alone=alone)
+        else:
+            storage.set(value)
         return tensor
     check_writable(tensor)
     if not is_capturing():  # of what is captured, the writes are a part

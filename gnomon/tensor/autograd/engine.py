@@ -213,9 +213,7 @@ def run_backward(
         order = numbered(seeds, is_plain_part)
         waiting = awaited_nodes(order)
         retains = create_graph if retain_graph is None else retain_graph
-        adds_up = not retains and accumulation.adds_up(
-            order, (x for found in waiting.values() for x in found)
-        )
+        adds_up = not retains and accumulation.adds_up(order, waiting.values())
         if adds_up:
             accumulation.compute_last_pass(order)
             order = numbered(seeds, is_plain_part)
@@ -229,10 +227,12 @@ def run_backward(
             gathered = gather_all(waiting, gradients, chosen, create_graph)
         if adds_up:
             accumulation.compute_pass(order)
-        rares = [tensor._rare for tensor in gathered]
-        for end in dict.fromkeys(None if rare is None else rare.ends for rare in rares):
-            if end is not None:
-                end()
+        ends: dict[Callable[[], None], None] = {}
+        for tensor in gathered:
+            if tensor._rare is not None and tensor._rare.ends is not None:
+                ends[tensor._rare.ends] = None
+        for end in ends:
+            end()
     finally:
         provenance.scope.phase = before
     if not retains:

@@ -25,7 +25,7 @@ from gnomon.tensor.autograd.hooks import (
 from gnomon.tensor.borrowing import is_plain_part, numbered
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, gradient_for, pairs_of
+from gnomon.tensor.tensor import Paired, Tensor, detached, pairs_of, wrap
 
 __all__ = ["grad"]
 
@@ -135,3 +135,11 @@ def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
     """The nodes by which outputs read a tensor; a leaf over foreign memory has several."""
     found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
     return found if found and tensor._requires else [recorded(tensor)]
+
+
+def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:
+    """A gradient as a tensor, complex if its tensor is."""
+    if gradient is None:
+        return None
+    made = wrap(gradient if tracked else detached(gradient), tracked)
+    return tensor.plain((made,)) if isinstance(tensor, Paired) else made
