@@ -96,8 +96,8 @@ class Traced:
         if self.only is not None:
             return arena.repeat(self.only, inputs)
         made = [
-            inputs[like] if isinstance(like, int) else arena.repeat(like, inputs)
-            for like in self.results
+            inputs[like] if isinstance(like, int) else arena.repeat(like, inputs, k > 0)
+            for k, like in enumerate(self.results)
         ]
         return tuple(made) if self.several else made[0]
 

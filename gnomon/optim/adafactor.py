@@ -9,16 +9,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.reductions import mean_of
-from gnomon.optim.optimizer import (
-    Groups,
-    Nodes,
-    Optimizer,
-    Update,
-    check_range,
-    filled,
-    rule,
-    update,
-)
+from gnomon.optim.optimizer import Groups, Nodes, Optimizer, check_range, filled, rule, update
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.tensor import Tensor
 
@@ -117,7 +108,7 @@ class Adafactor(Optimizer):
         shapes = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
         return {name: filled(p, shape=s) for name, s in zip(FACTORED, shapes, strict=True)}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("beta2_decay", None), ("eps", 1), ("d", None)]
@@ -128,4 +119,4 @@ class Adafactor(Optimizer):
             "smallest": SPACING[group["params"][0].dtype],
             "maximize": group["maximize"],
         }
-        return adafactor, [*FACTORED, "variance"], list(numbers), tuple(switches.items())
+        return adafactor, [*FACTORED, "variance"], list(numbers), switches

@@ -12,7 +12,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     filled,
     rule,
@@ -71,10 +70,10 @@ class Adagrad(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"sum": filled(p, group["initial_accumulator_value"])}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, "lr"), self._number(number, "lr_decay"), count]
         rest = [self._number(number, name) for name in ("weight_decay", "eps")]
         switches = {"decays": group["weight_decay"] != 0, "maximize": group["maximize"]}
-        return adagrad, ["sum"], [falling(*given), *rest], tuple(switches.items())
+        return adagrad, ["sum"], [falling(*given), *rest], switches

@@ -12,7 +12,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     filled,
     rule,
@@ -85,7 +84,7 @@ class Adam(Optimizer):
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
         return {name: filled(p) for name in names}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
@@ -99,7 +98,7 @@ class Adam(Optimizer):
             "decays": decoupled or group["weight_decay"] != 0,
             "maximize": group["maximize"],
         }
-        return adam, names, list(numbers), tuple(switches.items())
+        return adam, names, list(numbers), switches
 
 
 class AdamW(Adam):

@@ -16,7 +16,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     filled,
     rule,
@@ -129,7 +128,7 @@ class Muon(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"momentum_buffer": filled(p)}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         names = ("lr", "weight_decay", "momentum", "eps")
@@ -141,4 +140,4 @@ class Muon(Optimizer):
             "adjust": group["adjust_lr_fn"] or ADJUSTMENTS[0],
             "maximize": False,
         }
-        return muon, ["momentum_buffer"], list(muon_numbers(given)), tuple(switches.items())
+        return muon, ["momentum_buffer"], list(muon_numbers(given)), switches

@@ -39,8 +39,7 @@ class NumberTensors:
     def get(self, groups: list[dict[str, Any]], place: HyperparameterKey) -> Tensor:
         """The hyperparameter at (group, name, part) as a tensor."""
         number, name, part = place
-        value = groups[number][name]
-        value = value if part is None else value[part]
+        value = entry(groups[number], name, part)
         if isinstance(value, Tensor):
             return value
         if is_capturing():

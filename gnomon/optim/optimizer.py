@@ -34,16 +34,14 @@ from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, sharded_like, spread
 from gnomon.tensor.module_versions import Watched, latest
-from gnomon.tensor.state import is_capturing, state
-from gnomon.tensor.tensor import Paired, Tensor, from_array, from_buffer, node_of, pair_of, raw
+from gnomon.tensor.state import is_capturing, state, with_grads
+from gnomon.tensor.tensor import Paired, Tensor, from_array, from_buffer, node_of, pairs_of, raw
 from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
 Nodes = Sequence[Node]
 Switches = tuple[tuple[str, Any], ...]
 """Options of a rule that are part of the program; every rule has `maximize`."""
-Update = tuple[Op, list[str], list[Node], Switches]
-"""A rule, the names of its state, its numbers and its switches."""
 NEVER = (-1, -1)
 """A version that equals no other, so that entries are read again."""
 
@@ -140,8 +138,8 @@ class Optimizer:
         """Make the initial state of a parameter, without its step count."""
         raise NotImplementedError
 
-    def _update(self, number: int, count: Node | None) -> Update:
-        """The update of a group.
+    def _update(self, number: int, count: Node | None) -> tuple:
+        """The rule of a group's step, and the names of its state, numbers and switches.
 
         A parameter whose state lacks a name is updated without it.
         """
@@ -176,7 +174,7 @@ class Optimizer:
                 loss = closure()
         with phase("optimizer"), from_one_line():
             for number in range(len(self.param_groups)):
-                self._step_group(number, only_if)
+                with_grads(False, self._step_group, number, only_if)
         if not is_capturing():
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
@@ -194,7 +192,6 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after every step."""
         return attach(self._after, hook)
 
-    @no_grad()
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
         """Update the parameters of a group."""
         gate = None if only_if is None else node_of(only_if)
@@ -206,14 +203,16 @@ class Optimizer:
             if count is not None:
                 taken = 1 if gate is None else cast(gate, raw(count).dtype)
                 write(count, raw(count) + taken, False)
-            how, names, *rest = self._update(number, None if count is None else node_of(count))
-            step = how.with_last(*rest)
+            of = None if count is None else node_of(count)
+            how, names, numbers, switches = self._update(number, of)
+            step = how.with_last(numbers, tuple(switches.items()))
             for p in members:
                 entry = self.state[p]
-                kept = [pair_of(entry[name]) for name in names if name in entry]
-                p, g = pair_of(p), pair_of(gradients[p])
-                made = step(raw(p), raw(g), [raw(x) for x in kept])
-                for target, value in zip((p, *kept), made, strict=True):
+                g, *all_of = gradients[p], p, *[entry[name] for name in names if name in entry]
+                if isinstance(p, Paired):
+                    g, *all_of = pairs_of((g, *all_of))
+                before, *kept = map(raw, all_of)
+                for target, value in zip(all_of, step(before, raw(g), kept), strict=True):
                     value = value if gate is None else where(gate, value, raw(target))
                     write(target, value, False, alone=True)
 

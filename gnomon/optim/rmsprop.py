@@ -11,7 +11,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     filled,
     update,
@@ -78,7 +77,7 @@ class RMSprop(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {name: filled(p) for name in self._kept(group)}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in NUMBERS]
@@ -87,4 +86,4 @@ class RMSprop(Optimizer):
             "centered": group["centered"],
             "maximize": group["maximize"],
         }
-        return rmsprop, self._kept(group), numbers, tuple(switches.items())
+        return rmsprop, self._kept(group), numbers, switches

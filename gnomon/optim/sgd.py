@@ -13,7 +13,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     filled,
     rule,
@@ -77,7 +76,7 @@ class SGD(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"momentum_buffer": filled(p)} if group["momentum"] != 0 else {}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in ("lr", "weight_decay", "momentum")]
@@ -88,5 +87,4 @@ class SGD(Optimizer):
             "nesterov": group["nesterov"],
             "maximize": group["maximize"],
         }
-        names = ["momentum_buffer"] * (group["momentum"] != 0)
-        return sgd, names, numbers, tuple(switches.items())
+        return sgd, ["momentum_buffer"] * (group["momentum"] != 0), numbers, switches

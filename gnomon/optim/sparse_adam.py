@@ -7,7 +7,7 @@ from gnomon.ir.operators import cast, elementwise
 from gnomon.ops import scalars
 from gnomon.ops.reductions import any as any_of
 from gnomon.optim.adam import Adam
-from gnomon.optim.optimizer import Groups, Nodes, Update, update
+from gnomon.optim.optimizer import Groups, Nodes, update
 from gnomon.tensor.tensor import Tensor
 
 
@@ -52,7 +52,7 @@ class SparseAdam(Adam):
     ) -> None:
         super().__init__(params, lr, betas, eps, maximize=maximize)
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The operation of a group's step, its state's names, numbers and switches."""
         _, names, numbers, switches = super()._update(number, count)
-        return sparse_adam, names, numbers, tuple([x for x in switches if x[0] == "maximize"])
+        return sparse_adam, names, numbers, {"maximize": switches["maximize"]}

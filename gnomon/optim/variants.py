@@ -17,7 +17,6 @@ from gnomon.optim.optimizer import (
     Groups,
     Nodes,
     Optimizer,
-    Update,
     check_range,
     count_of,
     filled,
@@ -53,7 +52,7 @@ class Variant(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {name: filled(p) for name in self.names}
 
-    def _update(self, number: int, count: Node | None) -> Update:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, *place) for place in self.hyperparameters]
@@ -66,7 +65,7 @@ class Variant(Optimizer):
             "decoupled": bool(group.get("decoupled_weight_decay", False)),
             "maximize": group["maximize"],
         }
-        return self.rule, list(self.names), numbers, tuple(switches.items())
+        return self.rule, list(self.names), numbers, switches
 
 
 def apply_decay(

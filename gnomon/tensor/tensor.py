@@ -14,13 +14,14 @@ import numpy as np
 
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
-from gnomon.ir.node import Node
+from gnomon.ir.memo import kind_of, memo
+from gnomon.ir.node import Node, pattern_of
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
 from gnomon.runtime.buffer import Allocator, DeviceBuffer, memory, row_major
 from gnomon.tensor import module_versions as changes
 from gnomon.tensor import views
-from gnomon.tensor.borrowing import at_home, borrows, detaching, is_lent, kept_apart
+from gnomon.tensor.borrowing import at_home, borrows, is_lent, kept_apart
 from gnomon.tensor.device import Device, device_behind
 from gnomon.tensor.evaluate import evaluate, evaluate_kept, relieve
 from gnomon.tensor.size import Size
@@ -41,6 +42,8 @@ from gnomon.tensor.state import (
 )
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import Rare
+
+_detaching: dict[tuple, Node] = memo({})  # nodes that detach a value, as patterns of others
 
 
 class Tensor:
@@ -343,7 +346,10 @@ def node_of_view(tensor: Tensor) -> Node:
 
 def detached(node: Node) -> Node:
     """A node with the same value, detached from gradients."""
-    made = node.arena.repeat(detaching(node.shape, node.dtype), (node,))
+    key = node.shape, node.dtype
+    if (like := _detaching.get(key)) is None:
+        like = _detaching[key] = pattern_of(kind_of("detach", {}), "detach", {}, node)
+    made = node.arena.repeat(like, (node,))
     if node.inputs and state.recorder is NOTHING:
         state.detached.append(ref(made))
     return made

@@ -79,10 +79,7 @@ def retained(node: Node) -> list[Tensor]:
 
 def is_watched(node: Node) -> bool:
     """Whether a node's gradient has hooks, or is retained."""
-    for each in node.watch or ():
-        if type(each) is GradientWatcher and (each.hooks or each.retains):
-            return True
-    return False
+    return any([type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ()])
 
 
 def nobody() -> None:

@@ -26,17 +26,11 @@ def adds_up(order: Iterable[Node], waiting: Iterable[Iterable[Tensor]]) -> bool:
     order: the nodes of the graph; waiting: the tensors of each node that has some. Passes over
     ranks leave nothing pending.
     """
-    if not is_eager() or not any(map(have_gathered, waiting)):
+    leaves = [x for tensors in waiting for x in tensors if x._requires] if is_eager() else []
+    gathered = [gradient for x in leaves if (gradient := x.grad) is not None]
+    if all(map(is_filled, map(raw, gathered))):
         return False
     return not (mesh_results and any(x.op in LAYOUTS or names_layouts(x) for x in order))
-
-
-def have_gathered(tensors: Iterable[Tensor]) -> bool:
-    """Whether a leaf among tensors has a gradient, other than a constant one."""
-    for x in tensors:
-        if x._requires and (gradient := x.grad) is not None and not is_filled(raw(gradient)):
-            return True
-    return False
 
 
 def compute_last_pass(order: Container[Node]) -> None:

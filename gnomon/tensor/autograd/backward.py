@@ -35,13 +35,7 @@ from gnomon.ops.registry import Traced
 from gnomon.passes.grad import pull_back
 from gnomon.settings import current
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import (
-    BORROWERS,
-    is_known,
-    is_plain_part,
-    numbered,
-    waits_for_ranks,
-)
+from gnomon.tensor.borrowing import BORROWERS, is_known, is_plain_part, numbered, waits_for_ranks
 from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import Storage, mesh_results, state
 from gnomon.tensor.watchers import FREED, RELEASED, is_watched
@@ -101,17 +95,15 @@ def structure(
     """
     key: list[int] = []
     for node in order:
-        inputs = node.inputs
-        apart = inputs and node.op not in BORROWERS and node not in ends
+        apart = node.inputs and node.op not in BORROWERS and node not in ends
         if not apart and (node in ends or is_given(node, numbers)):
             key.append(leaf_kind(node.shape, node.dtype)[0])
             if node.watch or node in ends:
                 key.append(WATCHED)
             continue
         key.append(node.kind)
-        if inputs:
-            for x in inputs:
-                key.append(order[x])
+        if node.inputs:
+            key += [order[x] for x in node.inputs]
             if node.value is not None:
                 key.append(VALUE)
         if node.watch:
@@ -331,10 +323,7 @@ def awaited_nodes(order: Iterable[Node]) -> dict[Node, list[Any]]:
         if node.watch is RELEASED:
             raise GradientError(SECOND_PASS)
         if node.watch:
-            found[node] = tensors = []
-            for reference in node.watch:
-                if (tensor := reference()) is not None:
-                    tensors.append(tensor)
+            found[node] = [t for reference in node.watch if (t := reference()) is not None]
     return found
 
 

@@ -93,9 +93,9 @@ def is_pending(node: Node | None) -> bool:
     """Whether a detached node has no value yet; once it has one, a leaf replaces its history."""
     if node is None or not node.inputs[0].inputs:
         return False
+    (x,) = node.inputs
     if not borrows(node):
         return True
-    (x,) = node.inputs
     node.arena.part_with(node)
     made = leaf_of_value(x)
     made.serial = x.serial

@@ -22,7 +22,7 @@ from gnomon.tensor.autograd.hooks import (
     through,
     under_way,
 )
-from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.borrowing import history_of
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
 from gnomon.tensor.tensor import Paired, Tensor, detached, pairs_of, wrap
@@ -106,7 +106,7 @@ def found_by(
 ) -> Found:
     """The gradients of roots with respect to tensors; lenient: None for independent tensors."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
-    order = numbered(seeds, is_plain_part)
+    order = history_of(seeds)
     waiting = awaited_nodes(order)
     reads = [reads_of(x, waiting) for x in pairs_of(asked)]
     wanted = [node for nodes in reads for node in nodes]

@@ -168,7 +168,7 @@ def observe(node: Node, gradient: Node, tracked: bool) -> Node:
         gradient = through(watcher.hooks, gradient, tracked)
     for watcher in looking:
         if watcher.retains:
-            gather(watcher.tensor, gradient, tracked)
+            gather(watcher.tensor, gradient if tracked else detached(gradient), tracked)
     return gradient
 
 
@@ -189,12 +189,7 @@ def placed_like(leaf: Tensor | None, gradient: Node, tracked: bool) -> Tensor:
     return layouts.sharded_like(gradient, leaf, tracked)
 
 
-def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
-    """Add a gradient to a tensor's gathered one."""
-    add_gradient(tensor, gradient if tracked else detached(gradient), tracked)
-
-
-def add_gradient(tensor: Tensor, node: Node, tracked: bool) -> None:
+def gather(tensor: Tensor, node: Node, tracked: bool) -> None:
     """Add a gradient, detached unless it is tracked, to a tensor's gathered one."""
     before = tensor.grad
     if before is None:
@@ -242,7 +237,7 @@ def gather_all(
         plain = sums if tracked else [detached(x) for x in sums]
     for (tensor, _), whole, node in zip(parts.values(), sums, plain, strict=True):
         if hooks := hooks_of_leaf(tensor):
-            gather(tensor, through(hooks, whole, tracked, tensor), tracked)
-        else:
-            add_gradient(tensor, node, tracked)
+            whole = through(hooks, whole, tracked, tensor)
+            node = whole if tracked else detached(whole)
+        gather(tensor, node, tracked)
     return [tensor for tensor, _ in parts.values()]
