@@ -103,4 +103,6 @@ def names_rows(x: Tensor, index: Any) -> bool:
     """Whether an index is one tensor of several places along the first axis."""
     if type(index) is not Tensor or x._overrides or not index.dtype.is_integer:
         return False
-    return index.dtype is not uint8 and len(raw(index).shape) > 0 and len(raw(x).shape) > 0
+    # a view of memory that others may write to is read once, and not for its shape
+    shown = x._storage.node if x._view is None else x._view.node
+    return index.dtype is not uint8 and bool(raw(index).shape and shown and shown.shape)
