@@ -167,7 +167,8 @@ class Op:
 
         It has the results of the operation, and looks at the last arguments once.
         """
-        end, last = [], []
+        end: list[Any] = []
+        last: list[Node] = []
         known = not self.inline and add_to_key(rest, end, last)
 
         def call(*first: Any) -> Any:
