@@ -215,8 +215,11 @@ class Arena:
             reference.key = key
         return node
 
-    def repeat(self, like: Node, inputs: Inputs) -> Node:
-        """The node of `like`'s operation on inputs of the same shapes and dtypes as its own."""
+    def repeat(self, like: Node, inputs: Inputs, checked: bool = False) -> Node:
+        """The node of `like`'s operation on inputs of the same shapes and dtypes as its own.
+
+        checked: whether the inputs are known to belong to this arena.
+        """
         if self.shared and inputs[0].op == "const":
             return self.intern(like.kind, like.op, inputs, like.params)
         key = (like.kind, *inputs)
@@ -225,7 +228,7 @@ class Arena:
         if reference is not None and (found := reference()) is not None:
             found.sites = union(found.sites, sites)
             return found
-        for x in inputs:
+        for x in () if checked else inputs:
             assert x.arena is self, f"{like.op}: an input belongs to another arena"
         node = Node.__new__(Node)
         node.arena, node.op, node.inputs, node.sites = self, like.op, inputs, sites

@@ -31,7 +31,7 @@ from gnomon.lazy import fitting
 from gnomon.ops.documentation import with_shapes
 from gnomon.ops.facts import NOTHING, Facts
 from gnomon.ops.older_words import OLDER, by_position, factors_in_words, in_one_word
-from gnomon.ops.op_calls import TUPLES, OpCall, fill, plain_call, strip_nodes
+from gnomon.ops.op_calls import TUPLES, OpCall, add_to_key, fill, plain_call, strip_nodes
 
 MISFITS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, MemoryError)
 """The exceptions of Python for unsuitable arguments, which are explained to the user."""
@@ -96,8 +96,8 @@ class Traced:
         if self.only is not None:
             return arena.repeat(self.only, inputs)
         made = [
-            inputs[like] if isinstance(like, int) else arena.repeat(like, inputs)
-            for like in self.results
+            inputs[like] if isinstance(like, int) else arena.repeat(like, inputs, k > 0)
+            for k, like in enumerate(self.results)
         ]
         return tuple(made) if self.several else made[0]
 
@@ -161,6 +161,26 @@ class Op:
                 self._traced[key] = traced
             nodes = found
         return traced.emit(nodes)
+
+    def with_last(self, *rest: Any) -> Callable[..., Any]:
+        """A function of the first arguments of calls whose last ones are these.
+
+        It has the results of the operation, and looks at the last arguments once.
+        """
+        end: list[Any] = []
+        last: list[Node] = []
+        known = not self.inline and add_to_key(rest, end, last)
+
+        def call(*first: Any) -> Any:
+            key: list[Any] = [default_float(), len(first) + len(rest)]
+            nodes: list[Node] = []
+            if known and add_to_key(first, key, nodes):
+                traced = self._traced.get((*key, *end))
+                if traced is not None:
+                    return traced.emit((*nodes, *last))
+            return self(*first, *rest)
+
+        return call
 
     def _inlined(
         self,

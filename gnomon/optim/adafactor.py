@@ -9,9 +9,7 @@ from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.reductions import mean_of
-from gnomon.ops.registry import Op
 from gnomon.optim.optimizer import Groups, Nodes, Optimizer, check_range, filled, rule, update
-from gnomon.tensor.functions import apply
 from gnomon.tensor.layouts import layout_of
 from gnomon.tensor.tensor import Tensor
 
@@ -110,12 +108,12 @@ class Adafactor(Optimizer):
         shapes = (*shape[:-1], 1), (*shape[:-2], 1, shape[-1])
         return {name: filled(p, shape=s) for name, s in zip(FACTORED, shapes, strict=True)}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("beta2_decay", None), ("eps", 1), ("d", None)]
         places += [("weight_decay", None)] + [("eps", 0)] * (group["eps"][0] is not None)
-        numbers = apply(adafactor_numbers, (count, [self._number(number, *p) for p in places]))
+        numbers = adafactor_numbers(count, [self._number(number, *p) for p in places])
         switches = {
             "decays": group["weight_decay"] != 0,
             "smallest": SPACING[group["params"][0].dtype],

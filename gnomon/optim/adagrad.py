@@ -7,7 +7,6 @@ from typing import Any
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.registry import Op
 from gnomon.optim.optimizer import (
     IGNORED,
     Groups,
@@ -18,7 +17,6 @@ from gnomon.optim.optimizer import (
     rule,
     update,
 )
-from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 
@@ -72,10 +70,10 @@ class Adagrad(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"sum": filled(p, group["initial_accumulator_value"])}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, "lr"), self._number(number, "lr_decay"), count]
         rest = [self._number(number, name) for name in ("weight_decay", "eps")]
         switches = {"decays": group["weight_decay"] != 0, "maximize": group["maximize"]}
-        return adagrad, ["sum"], [apply(falling, given), *rest], switches
+        return adagrad, ["sum"], [falling(*given), *rest], switches

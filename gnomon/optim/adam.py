@@ -7,7 +7,6 @@ from typing import Any
 from gnomon.dtypes import float64
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.registry import Op
 from gnomon.optim.optimizer import (
     IGNORED,
     Groups,
@@ -18,7 +17,6 @@ from gnomon.optim.optimizer import (
     rule,
     update,
 )
-from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 
@@ -86,13 +84,13 @@ class Adam(Optimizer):
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
         return {name: filled(p) for name in names}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         places = [("lr", None), ("weight_decay", None), ("betas", 0), ("betas", 1), ("eps", None)]
         given = [self._number(number, *place) for place in places]
         decoupled = bool(group.get("decoupled_weight_decay", self.decoupled))
-        numbers = apply(adam_numbers, (count, given), {"decoupled": decoupled})
+        numbers = adam_numbers(count, given, decoupled=decoupled)
         names = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
         switches = {
             "decoupled": decoupled,

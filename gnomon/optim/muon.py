@@ -11,7 +11,6 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops.arguments import choice
 from gnomon.ops.primitives import contract, reduce
-from gnomon.ops.registry import Op
 from gnomon.ops.view_primitives import permute
 from gnomon.optim.optimizer import (
     Groups,
@@ -22,7 +21,6 @@ from gnomon.optim.optimizer import (
     rule,
     update,
 )
-from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 ADJUSTMENTS = ("original", "match_rms_adamw")
@@ -130,7 +128,7 @@ class Muon(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"momentum_buffer": filled(p)}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         names = ("lr", "weight_decay", "momentum", "eps")
@@ -142,4 +140,4 @@ class Muon(Optimizer):
             "adjust": group["adjust_lr_fn"] or ADJUSTMENTS[0],
             "maximize": False,
         }
-        return muon, ["momentum_buffer"], list(apply(muon_numbers, (given,))), switches
+        return muon, ["momentum_buffer"], list(muon_numbers(given)), switches

@@ -6,7 +6,7 @@ Each optimizer's update is a rule over nodes, in its own file: sgd.py, adam.py, 
 from __future__ import annotations
 
 import copy
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import prod
@@ -34,8 +34,8 @@ from gnomon.tensor.device import META, memory_behind
 from gnomon.tensor.evaluate import evaluate_all
 from gnomon.tensor.layouts import layout_of, sharded_like, spread
 from gnomon.tensor.module_versions import Watched, latest
-from gnomon.tensor.state import is_capturing, state
-from gnomon.tensor.tensor import Paired, Tensor, from_array, from_buffer, node_of, pair_of, raw
+from gnomon.tensor.state import is_capturing, state, with_grads
+from gnomon.tensor.tensor import Paired, Tensor, from_array, from_buffer, node_of, pairs_of, raw
 from gnomon.tensor.writing import write
 
 Groups = Iterable[Tensor] | Iterable[dict[str, Any]]
@@ -138,7 +138,7 @@ class Optimizer:
         """Make the initial state of a parameter, without its step count."""
         raise NotImplementedError
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches.
 
         A parameter whose state lacks a name is updated without it.
@@ -174,7 +174,7 @@ class Optimizer:
                 loss = closure()
         with phase("optimizer"), from_one_line():
             for number in range(len(self.param_groups)):
-                self._step_group(number, only_if)
+                with_grads(False, self._step_group, number, only_if)
         if not is_capturing():
             # all that is pending, not the parameters alone: the loss reads values of before
             evaluate_all()
@@ -192,24 +192,27 @@ class Optimizer:
         """Call hook(optimizer, args, kwargs) after every step."""
         return attach(self._after, hook)
 
-    @no_grad()
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
         """Update the parameters of a group."""
         gate = None if only_if is None else node_of(only_if)
         group = self.param_groups[number]
-        active = [p for p in group["params"] if p.grad is not None]
+        gradients = {p: p.grad for p in group["params"]}
+        active = [p for p, gradient in gradients.items() if gradient is not None]
         self._begin_all(group, active)
         for count, members in self._counted(group, active):
             if count is not None:
                 taken = 1 if gate is None else cast(gate, raw(count).dtype)
                 write(count, raw(count) + taken, False)
-            how, names, numbers, switches = self._update(number, count)
-            nodes = [node_of(x) for x in numbers]
+            of = None if count is None else node_of(count)
+            how, names, numbers, switches = self._update(number, of)
+            step = how.with_last(numbers, tuple(switches.items()))
             for p in members:
-                kept = [self.state[p][name] for name in names if name in self.state[p]]
-                p, g, *kept = map(pair_of, (p, p.grad, *kept))
-                made = how(raw(p), raw(g), [raw(x) for x in kept], nodes, tuple(switches.items()))
-                for target, value in zip((p, *kept), made, strict=True):
+                entry = self.state[p]
+                g, *all_of = gradients[p], p, *[entry[name] for name in names if name in entry]
+                if isinstance(p, Paired):
+                    g, *all_of = pairs_of((g, *all_of))
+                before, *kept = map(raw, all_of)
+                for target, value in zip(all_of, step(before, raw(g), kept), strict=True):
                     value = value if gate is None else where(gate, value, raw(target))
                     write(target, value, False, alone=True)
 
@@ -234,13 +237,13 @@ class Optimizer:
         if not self._counts(group):
             yield None, active
             return
-        holders = Counter(id(self.state[p]["step"]) for p in group["params"] if p in self.state)
+        holders = [id(self.state[p]["step"]) for p in group["params"] if p in self.state]
         together: dict[int, list[Tensor]] = {}
         for p in active:
             together.setdefault(id(self.state[p]["step"]), []).append(p)
         for key, members in together.items():
             count = self.state[members[0]]["step"]
-            if len(members) < holders[key]:
+            if len(members) < len(holders) and len(members) < holders.count(key):
                 with state.recorder.outside():
                     count = count_of(count.item())
                 for p in members:
@@ -248,9 +251,9 @@ class Optimizer:
                 self._version += 1
             yield count, members
 
-    def _number(self, group: int, name: str, part: int | None = None) -> Tensor:
+    def _number(self, group: int, name: str, part: int | None = None) -> Node:
         """A hyperparameter of a group as an input of the program."""
-        return self._numbers.get(self.param_groups, (group, name, part))
+        return node_of(self._numbers.get(self.param_groups, (group, name, part)))
 
     # saving and loading
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.registry import Op
 from gnomon.optim.optimizer import (
     IGNORED,
     Groups,
@@ -78,7 +77,7 @@ class RMSprop(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {name: filled(p) for name in self._kept(group)}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in NUMBERS]

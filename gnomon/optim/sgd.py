@@ -7,7 +7,6 @@ from typing import Any
 from gnomon.errors import ArgumentError
 from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
-from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
 from gnomon.optim.optimizer import (
     IGNORED,
@@ -19,7 +18,6 @@ from gnomon.optim.optimizer import (
     rule,
     update,
 )
-from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 
@@ -78,12 +76,12 @@ class SGD(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {"momentum_buffer": filled(p)} if group["momentum"] != 0 else {}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         numbers = [self._number(number, name) for name in ("lr", "weight_decay", "momentum")]
         if count is not None:
-            numbers.append(apply(rest_of, (self._number(number, "dampening"), count)))
+            numbers.append(rest_of(self._number(number, "dampening"), count))
         switches = {
             "decays": group["weight_decay"] != 0,
             "nesterov": group["nesterov"],

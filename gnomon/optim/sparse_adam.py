@@ -6,7 +6,6 @@ from gnomon.ir.node import Node
 from gnomon.ir.operators import cast, elementwise
 from gnomon.ops import scalars
 from gnomon.ops.reductions import any as any_of
-from gnomon.ops.registry import Op
 from gnomon.optim.adam import Adam
 from gnomon.optim.optimizer import Groups, Nodes, update
 from gnomon.tensor.tensor import Tensor
@@ -53,7 +52,7 @@ class SparseAdam(Adam):
     ) -> None:
         super().__init__(params, lr, betas, eps, maximize=maximize)
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The operation of a group's step, its state's names, numbers and switches."""
         _, names, numbers, switches = super()._update(number, count)
         return sparse_adam, names, numbers, {"maximize": switches["maximize"]}

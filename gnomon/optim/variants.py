@@ -23,7 +23,6 @@ from gnomon.optim.optimizer import (
     rule,
     update,
 )
-from gnomon.tensor.functions import apply
 from gnomon.tensor.tensor import Tensor
 
 BETAS = (("betas", 0), ("betas", 1))
@@ -53,11 +52,11 @@ class Variant(Optimizer):
     def _begin(self, group: dict[str, Any], p: Tensor) -> dict[str, Any]:
         return {name: filled(p) for name in self.names}
 
-    def _update(self, number: int, count: Tensor | None) -> tuple[Op, list[str], list, dict]:
+    def _update(self, number: int, count: Node | None) -> tuple:
         """The rule of a group's step, and the names of its state, numbers and switches."""
         group = self.param_groups[number]
         given = [self._number(number, *place) for place in self.hyperparameters]
-        numbers = [*apply(self.prepare, (count, given))]
+        numbers = [*self.prepare(count, given)]
         decays = group.get("weight_decay", 0) != 0
         if decays:
             numbers.append(self._number(number, "weight_decay"))

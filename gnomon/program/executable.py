@@ -199,7 +199,7 @@ class Executable:
     def _made(self, inputs: Sequence[DeviceBuffer], over: Pairs) -> list[DeviceBuffer]:
         """The results' buffers: new ones, or those of inputs that they overwrite."""
         if not over:
-            return list(map(self._memory.block, self._sizes, self._blocks))
+            return self._memory.blocks(self._sizes, self._blocks)
         known, places, fresh = self._latest
         if known is not over:
             taken = {self._returns[output][1]: given for output, given in over}

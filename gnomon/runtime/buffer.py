@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections import deque
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from threading import RLock
@@ -95,17 +96,21 @@ class Allocator:
             if found:
                 self._returned.append(latest)
         with self.lock:
-            if self._returned:
-                self._collect()
-            idle = self._idle.get(size)
-            if idle:
-                address = idle.pop()
-                self._spare -= size
-            else:
-                address = self._cut(size) if size <= SMALL else self._map_block(size)
-            self._allocated += size
-            if self._allocated > self._peak:
-                self._peak = self._allocated
+            return self._take(size)
+
+    def _take(self, size: int) -> int:
+        """The address of a block, while this thread holds the lock."""
+        if self._returned:
+            self._collect()
+        idle = self._idle.get(size)
+        if idle:
+            address = idle.pop()
+            self._spare -= size
+        else:
+            address = self._cut(size) if size <= SMALL else self._map_block(size)
+        self._allocated += size
+        if self._allocated > self._peak:
+            self._peak = self._allocated
         return address
 
     def blank(self, size: int) -> tuple[int, bool]:
@@ -130,6 +135,11 @@ class Allocator:
         made.memory, made._size = self, size
         return made
 
+    def blocks(self, nbytes: Sequence[int], sizes: Sequence[int]) -> list[DeviceBuffer]:
+        """Make several buffers in blocks of known size classes, as `block` makes one."""
+        with self.lock:
+            return list(map(self.block, nbytes, sizes, map(self._take, sizes)))
+
     def give(self, address: int, size: int) -> None:
         """Return a block to the allocator. Safe in a finalizer: takes no lock."""
         self._returned.append((address, size))
@@ -144,7 +154,10 @@ class Allocator:
 
     def copy(self, goal: DeviceBuffer, source: DeviceBuffer) -> None:
         """Copy a buffer's bytes, from any memory, to the beginning of one of this allocator."""
-        self.write(goal, source.numpy(np.uint8, (source.nbytes,)))
+        if self is memory and source.memory is memory:
+            ctypes.memmove(goal.address, source.address, source.nbytes)
+        else:
+            self.write(goal, source.numpy(np.uint8, (source.nbytes,)))
 
     def use(self) -> MemoryUse:
         """The bytes of memory in use now."""

@@ -20,7 +20,7 @@ from gnomon.passes.accumulate import check_count, rows_over
 from gnomon.tensor.autograd.backward import awaited_nodes, derived, leaf_values
 from gnomon.tensor.autograd.engine import enable_grad, seeds_of
 from gnomon.tensor.autograd.hooks import gather_all, observe
-from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.borrowing import history_of
 from gnomon.tensor.evaluate import evaluate
 from gnomon.tensor.pytree import tensors_in
 from gnomon.tensor.state import is_capturing, state
@@ -48,7 +48,7 @@ def accumulate(
         result = loss_fn(batch)
     loss, *others = result if isinstance(result, tuple) else (result,)
     seeds = seeds_of([loss], [None], False)
-    order = numbered(seeds, is_plain_part)
+    order = history_of(seeds)
     waiting = awaited_nodes(order)
     seen = partial(observe, tracked=False)
     found = derived(seeds, list(waiting), leaf_values(waiting), seen)

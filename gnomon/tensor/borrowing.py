@@ -30,9 +30,10 @@ CALLS = INSIDE | {"external"}
 """Nodes that may be one of several results."""
 NOTED = CALLS | LAYOUTS | {"slice"}
 """Nodes that a survey lists."""
-LEAF, MET, CONSTANT = -1, -2, -3
-"""Codes in place of a number of inputs: of a value, of a node that was met before, and of a value
-made of constants, where a program is sharded over ranks, which all have it alike."""
+LEAF, MET, CONSTANT, SAME = -1, -2, -3, -4
+"""Codes in place of a number of inputs: of a value, of a node that was met before, of a value made
+of constants, where a program is sharded over ranks, which all have it alike, and of the operands of
+a call that was met before."""
 
 
 _waiting: WeakKeyDictionary[Node, bool] = memo(WeakKeyDictionary())
@@ -50,8 +51,18 @@ def borrows(node: Node) -> bool:
     return node.value is not None
 
 
-def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, int]:
-    """The nodes behind the roots down to these ends, in an order that structure decides."""
+def history_of(roots: Iterable[Node]) -> dict[Node, int]:
+    """The nodes that gradients may pass behind the roots, in an order that structure decides."""
+    return numbered(roots, is_plain_part, BORROWERS)
+
+
+def numbered(
+    roots: Iterable[Node], ends: Callable[[Node], bool], among: Container[str] | None = None
+) -> dict[Node, int]:
+    """The nodes behind the roots down to these ends, in an order that structure decides.
+
+    among: the operations of which ends are; None stands for all.
+    """
     order: dict[Node, int] = {}
     stack = list(roots)
     stack.reverse()
@@ -59,8 +70,8 @@ def numbered(roots: Iterable[Node], ends: Callable[[Node], bool]) -> dict[Node, 
         node = stack.pop()
         if node not in order:
             order[node] = len(order)
-            if not ends(node):
-                stack.extend(node.inputs)
+            if (among is not None and node.op not in among) or not ends(node):
+                stack += node.inputs
     return order
 
 
@@ -77,18 +88,28 @@ class Survey:
     structure, unless it is among the numbers.
     """
 
-    __slots__ = ("calls", "constants", "cuts", "key", "leaves", "lines", "order", "over_ranks")
+    __slots__ = (
+        *("calls", "constants", "cuts", "key", "leaves", "lines", "order", "over_ranks"),
+        *("_key", "_layouts", "_lines", "_numbers", "_operands"),
+    )
 
     def __init__(self, roots: Sequence[Node], numbers: Container[Node] = ()) -> None:
+        self._key: list[int] = []
+        self._lines: list[tuple] = []
+        self._numbers, self._layouts = numbers, 0
+        self._operands: dict[tuple[Node, ...], int] = {}
         self.order: dict[Node, int] = {}
         self.leaves: list[Node] = []
         self.calls: list[Node] = []
         self.cuts: list[Node] = []
         self.constants: list[Node] = []
         """Values made of constants, where ranks must run one program, whoever knows them."""
-        key: list[int] = []
-        lines: list[tuple] = []
-        order, stack, layouts = self.order, [*reversed(roots)], 0
+        self.go_on(roots)
+
+    def go_on(self, roots: Sequence[Node]) -> None:
+        """Add further roots behind the others."""
+        key, lines, numbers, operands = self._key, self._lines, self._numbers, self._operands
+        order, stack = self.order, [*reversed(roots)]
         while stack:
             node = stack.pop()
             place = order.get(node)
@@ -105,20 +126,26 @@ class Survey:
             key += (node.kind, len(inputs))
             if op in NOTED:
                 if op in LAYOUTS:
-                    layouts += 1
+                    self._layouts += 1
                 else:
                     (self.calls if op in CALLS else self.cuts).append(node)
-                lines.append(asked_by(node) if op in INSIDE else node.sites)
+                inside = op in INSIDE and (op != "region" or node.params["body"].asked)
+                lines.append(asked_by(node) if inside else node.sites)
+                if inputs in operands:  # as of another result of a call: all were met with it
+                    key += (operands[inputs], SAME)
+                    continue
+                operands[inputs] = order[node]
             else:
                 lines.append(node.sites)
             stack += inputs
-        self.over_ranks = layouts > 0 or bool(mesh_results and any(map(names_layouts, self.calls)))
+        named = self._layouts or (mesh_results and any(map(names_layouts, self.calls)))
+        self.over_ranks = bool(named)
         """Whether layouts are named here, or inside of a call."""
+        self.key, self.lines = tuple(key), tuple(lines)
         if self.over_ranks:
             self.constants = [x for x in self.leaves if is_constant(x)]
             for x in self.constants:
-                key += (order[x], CONSTANT)
-        self.key, self.lines = tuple(key), tuple(lines)
+                self.key += (order[x], CONSTANT)
 
     def dissection(self, roots: Sequence[Node]) -> tuple[Dissection, tuple] | None:
         """The structure of the graph, without making it, and its source locations.

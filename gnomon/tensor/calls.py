@@ -103,7 +103,8 @@ def apply(op: Op | Callable, args: Sequence, kwargs: dict | None = None) -> Any:
     tracked = False
     if grads.get():
         for tensor in found:
-            if tensor.requires_grad:
+            whole = tensor._view is None and tensor._storage.tracked
+            if whole or tensor._requires or tensor.requires_grad:
                 tracked = True
                 break
     if tracked and saving.get() is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -170,7 +169,7 @@ def new(node: Node, requires_grad: bool = False) -> Tensor:
 
 def size_checked(tensor: Tensor) -> Tensor:
     """A new tensor, refused at once if it exceeds this machine's memory."""
-    needed = prod(tensor.shape) * tensor.dtype.itemsize
+    needed = tensor._storage.node.size * tensor.dtype.itemsize
     if needed > memory_bytes() and default_device() is CPU:
         state.failed.add(tensor._storage.node)  # whoever catches this may hold the frame
         raise OutOfMemory(

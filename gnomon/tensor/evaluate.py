@@ -92,7 +92,7 @@ def evaluate(nodes: Iterable[Node], goal: Goal | None = None) -> None:
         evaluate_together(roots, goal)
 
 
-def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
+def evaluate_together(roots: list[Node], goal: Goal | None = None) -> None:
     """Compute nodes without values."""
     foreign = [node for node in roots if node.arena is not state.arena]
     home = [at_home(node) for node in roots] if foreign else roots
@@ -112,8 +112,11 @@ def evaluate_together(roots: Sequence[Node], goal: Goal | None = None) -> None:
     if tracked:
         asked.update(dict.fromkeys(read_by_gradients(tracked)))
         note_forced(found.calls)
+    given = [*asked]
+    if goes_on := given[: len(home)] == home:  # no node is there twice
+        found.go_on(given[len(home) :])
     try:
-        compute([*asked], found if len(asked) == len(home) else None, goal)
+        compute(given, found if goes_on else None, goal)
     except Exception:
         state.failed.update(home)
         raise

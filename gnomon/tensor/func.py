@@ -15,7 +15,7 @@ from typing import Any
 from gnomon.errors import ArgumentError
 from gnomon.tensor.autograd.engine import awaited_nodes, recorded
 from gnomon.tensor.autograd.grad import grad as gradients_of
-from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.borrowing import history_of
 from gnomon.tensor.creation import eye, zeros_like
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.pytree import flatten, unflatten
@@ -69,7 +69,7 @@ def cut(x: Tensor) -> Tensor:
 
 def reaches_leaf(x: Tensor) -> bool:
     """Whether some tensor waits for gradients through this one."""
-    return any(awaited_nodes(numbered({recorded(x): None}, is_plain_part)).values())
+    return any(awaited_nodes(history_of({recorded(x): None})).values())
 
 
 def vector_jacobian(

@@ -28,6 +28,7 @@ from gnomon.tensor.creation import array_from, from_numbers
 from gnomon.tensor.masks import (
     first_single,
     is_mask,
+    names_rows,
     numbered,
     position_arrays,
     positions,
@@ -38,8 +39,7 @@ from gnomon.tensor.strides import check_places
 from gnomon.tensor.tensor import Paired, Tensor, alias, from_array, method, node_of, raw
 from gnomon.tensor.writing import write
 
-BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
-"""The types of an index that cuts a stretch out of a tensor."""
+BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # types of an index that is a view
 SHORT = 32
 """Lists of so many items and more are positions, whatever they hold."""
 
@@ -189,6 +189,8 @@ def as_items(index: Any) -> Any:
 @method
 def __getitem__(self: Tensor, index: Any) -> Tensor:
     """The part of the tensor at an index."""
+    if names_rows(self, index):
+        return apply(take_at, (self, (0,), index))
     shown, axes, arrays = basic_part(self, as_items(index), reads=True)
     while axes and (single := first_single(arrays)) is not None:
         taken = axes[single]

@@ -97,3 +97,12 @@ def first_single(arrays: Sequence[Tensor]) -> int | None:
     """The number of the first positions that are a scalar, beside arrays of several; else None."""
     ranks = [raw(x).rank for x in arrays]
     return ranks.index(0) if 0 in ranks and any(ranks) else None
+
+
+def names_rows(x: Tensor, index: Any) -> bool:
+    """Whether an index is one tensor of several places along the first axis."""
+    if type(index) is not Tensor or x._overrides or not index.dtype.is_integer:
+        return False
+    # a view of memory that others may write to is read once, and not for its shape
+    shown = x._storage.node if x._view is None else x._view.node
+    return index.dtype is not uint8 and bool(raw(index).shape and shown and shown.shape)

@@ -70,9 +70,11 @@ def combine(function: Callable, left: Any, right: Any) -> Tensor:
         scope.sites = sites_here()
     try:
         if isinstance(left, Tensor):
-            tracked, x = left._requires or left.requires_grad, node_of(left)
+            whole = left._view is None and left._storage.tracked
+            tracked, x = whole or left._requires or left.requires_grad, node_of(left)
         if isinstance(right, Tensor):
-            tracked, y = tracked or right._requires or right.requires_grad, node_of(right)
+            whole = tracked or (right._view is None and right._storage.tracked)
+            tracked, y = whole or right._requires or right.requires_grad, node_of(right)
         result = like_before(function, x, y)
     except ComplexError:
         return of_complex("called")(function, (left, right))

@@ -380,7 +380,7 @@ def own_leaf(tensor: Tensor) -> Node | None:
 
 
 def leaf_of_value(node: Node, kept: bool = False) -> Node:
-    """A leaf in place of a node with a value; kept: it is a model's, which changes."""
+    """A leaf in place of a node with a value; kept: whether it is constant need not be known."""
     made = state.arena.leaf(node.shape, node.dtype, node.value, node.sites)
     if not kept and here.links():
         note_constant(made, node)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
-from gnomon.ir.memo import kind_of
+from gnomon.ir.memo import kind_of, memo
 from gnomon.ir.node import Node, pattern_of
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
@@ -42,6 +42,8 @@ from gnomon.tensor.state import (
 )
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import Rare
+
+_detaching: dict[tuple, Node] = memo({})  # nodes that detach a value, as patterns of others
 
 
 class Tensor:
@@ -134,9 +136,7 @@ class Tensor:
                 f"grad: shapes differ: the tensor's is {tuple(self.shape)}, "
                 f"the gradient's {tuple(value.shape)}."
             )
-        is_taken = state.recorder.write_grad(self, value)
-        if not is_taken and (value is not None or self._rare is not None):
-            rare(self).grad = value
+        set_gradient(self, value)
 
     @grad.deleter
     def grad(self) -> None:
@@ -203,6 +203,13 @@ def rare(tensor: Tensor) -> Rare:
     if tensor._rare is None:
         tensor._rare = Rare()
     return tensor._rare
+
+
+def set_gradient(tensor: Tensor, value: Tensor | None) -> None:
+    """Set a tensor's gradient to one of its shape, or to None."""
+    is_taken = state.recorder.write_grad(tensor, value)
+    if not is_taken and (value is not None or tensor._rare is not None):
+        rare(tensor).grad = value
 
 
 # from nodes to tensors
@@ -274,7 +281,9 @@ def source(storage: Storage) -> Node:
 
 def raw(tensor: Tensor) -> Node:
     """The tensor's node to inspect its shape or value, without gradients."""
-    view, node = tensor._view, source(tensor._storage)
+    view, node = tensor._view, tensor._storage.node
+    if node.arena is not state.arena:
+        node = source(tensor._storage)
     if view is None:
         return node
     if view.base is not None and view.base._view is not None:
@@ -337,18 +346,13 @@ def node_of_view(tensor: Tensor) -> Node:
 
 def detached(node: Node) -> Node:
     """A node with the same value, detached from gradients."""
-    made = node.arena.repeat(pattern_of(kind_of("detach", {}), "detach", {}, node), (node,))
+    key = node.shape, node.dtype
+    if (like := _detaching.get(key)) is None:
+        like = _detaching[key] = pattern_of(kind_of("detach", {}), "detach", {}, node)
+    made = node.arena.repeat(like, (node,))
     if node.inputs and state.recorder is NOTHING:
         state.detached.append(ref(made))
     return made
-
-
-def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:
-    """A gradient as a tensor, complex if its tensor is."""
-    if gradient is None:
-        return None
-    made = wrap(gradient if tracked else detached(gradient), tracked)
-    return tensor.plain((made,)) if isinstance(tensor, Paired) else made
 
 
 def leaf_node(tensor: Tensor) -> Node:

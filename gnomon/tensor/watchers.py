@@ -79,7 +79,7 @@ def retained(node: Node) -> list[Tensor]:
 
 def is_watched(node: Node) -> bool:
     """Whether a node's gradient has hooks, or is retained."""
-    return any(type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ())
+    return any([type(x) is GradientWatcher and (x.hooks or x.retains) for x in node.watch or ()])
 
 
 def nobody() -> None:

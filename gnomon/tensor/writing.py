@@ -43,8 +43,13 @@ def write(
     """
     storage, view = tensor._storage, tensor._view
     if view is None and takes_whole(storage, value) and not grads.get():
-        overwritten(storage, next(state.arena._serial) if given else value.serial)
-        give(storage, value, alone=alone)
+        before = storage.node
+        if before.watch or state.origins:
+            overwritten(storage, next(state.arena._serial) if given else value.serial)
+        if before.value is not None and before.value.lent:
+            give(storage, value, alone=alone)
+        else:
+            put_node(storage, value)
         return tensor
     check_writable(tensor)
     if not is_capturing():  # of what is captured, the writes are a part
@@ -134,6 +139,11 @@ def give(
         if node.value is not value:
             overwrite(value, node, chain)
         node = copy_if_lent(node, value, history or has_history(node))
+    put_node(storage, node)
+
+
+def put_node(storage: Storage, node: Node) -> None:
+    """Set a storage's node; tensors that retain the gradient of the latest value go on to it."""
     before = storage.node
     moved = watchers.retained(before) if before.watch and before.arena is state.arena else []
     storage.set(watchers.unshared_copy(node) if moved else node)

@@ -129,6 +129,23 @@ def test_several_results_share_inputs_and_body(declare):
     assert (first.params["index"], second.params["index"]) == (0, 1)
 
 
+def test_calls_that_share_their_last_arguments_make_the_nodes_of_whole_calls(declare):
+    @declare
+    def scaled(x, others, numbers, words):
+        """Scaled sums."""
+        pairs = zip(numbers, others, strict=True)
+        return tuple(x * n + y for n, y in pairs) if dict(words)["on"] else (x,)
+
+    arena = Arena(shared=True)
+    x, y, n, m = (arena.input(shape, float32) for shape in ((3,), (3,), (), ()))
+    for numbers, words in (([n, m], (("on", True),)), ([m, n], (("on", False),))):
+        step = scaled.with_last(numbers, words)
+        for given in ((x, [y, y]), (y, [x, x]), (n, [m, n]), (x, [x, y])):
+            for _ in range(2):  # traced, then repeated
+                made, whole = step(*given), scaled(*given, numbers, words)
+                assert all(a is b for a, b in zip(made, whole, strict=True))
+
+
 def test_a_result_that_is_an_argument_stays_that_argument(declare):
     @declare
     def nothing(x):

@@ -11,7 +11,7 @@ import pytest
 import gnomon as gn
 from gnomon import optim
 from gnomon.errors import ArgumentError
-from tests.optim.walks import parameters, values, walk
+from tests.optim.walks import parameters, slope, values, walk
 
 
 def evaluations() -> int:
@@ -58,6 +58,36 @@ def test_parameters_that_step_together_share_a_count_and_part_when_one_sits_out(
     counts = [optimizer.state[p]["step"].item() for p in params]
     assert len(together) == 1
     assert counts == [3.0, 3.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "NAdam", "Adafactor", "SGD"])
+def test_steps_of_any_parameters_have_the_bits_of_compiled_ones_and_share_rules(name):
+    rule = sys.modules["gnomon.optim.optimizer"].Op
+    sets = [(0, 1, 2), (0, 2), (1,), (0, 1, 2), (0, 1)]
+
+    def taken(compiled):
+        params = parameters()
+        options = {"momentum": 0.9, "dampening": 0.1} if name == "SGD" else {}
+        optimizer = getattr(optim, name)(params, lr=0.1, **options)
+        run = gn.compile(optimizer.step) if compiled else optimizer.step
+        traced = []
+        for step, active in enumerate(sets):
+            for place, p in enumerate(params):
+                there = place in active
+                p.grad = gn.tensor(slope(step, place), dtype=p.dtype) if there else None
+            run()
+            rules = [x for x in vars(sys.modules[type(optimizer).__module__]).values()]
+            traced.append(sum(len(x._traced) for x in rules if type(x) is rule))
+        state = optimizer.state_dict()["state"]
+        kept = [x.numpy().tobytes() for entry in state.values() for x in entry.values()]
+        return values(params), kept, traced
+
+    eager, kept, traced = taken(False)
+    found, wanted, _ = taken(True)
+
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(eager, found, strict=True))
+    assert kept == wanted
+    assert len({*traced}) == 1  # all shapes came in the first step
 
 
 def test_a_state_dict_shares_no_count():

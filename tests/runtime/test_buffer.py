@@ -46,6 +46,22 @@ def test_live_blocks_do_not_overlap():
     assert all(a + size <= b for (a, size), (b, _) in pairwise(taken))
 
 
+def test_several_blocks_at_once_are_apart_and_counted():
+    source = Allocator()
+    nbytes = [1, 64, 100, 5_000, 70_000, SMALL + 1, 100, 1]
+    sizes = list(map(size_class, nbytes))
+    for _ in range(2):
+        made = source.blocks(nbytes, sizes)
+
+        spans = sorted((x.address, x._size) for x in made)
+        assert [x.nbytes for x in made] == nbytes
+        assert all(a + size <= b for (a, size), (b, _) in pairwise(spans))
+        assert source.use().allocated == sum(sizes)
+        del made
+    assert source.use() == (0, source.use().reserved, sum(sizes))
+    assert source.blocks([], []) == []
+
+
 def test_a_block_that_came_back_is_used_again():
     source = Allocator()
     first = DeviceBuffer(5_000, source)

@@ -248,3 +248,32 @@ def test_no_positions_of_any_rank_change_nothing():
     assert [y.tolist() for y in made] == [[[1.0, 1.0], [1.0, 1.0]]] * 4
     made[1].sum().backward()
     assert values.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("shape", [(5,), (5, 4)])
+def test_one_tensor_of_places_reads_rows_as_any_index_does(kind, shape, rng):
+    a = rng.standard_normal((5, 4)).astype("float32")
+    masks = kind in ("uint8", "bool")
+    places = rng.integers(0, 2 if masks else 5, shape).astype(kind)
+    want = a[places.astype(bool) if masks else places]
+    x, index = gn.tensor(a, requires_grad=True), gn.from_numpy(places)
+
+    parts = x[index], x[(index,)]
+
+    weights = gn.tensor(rng.standard_normal(want.shape).astype("float32"))
+    slopes = [gn.autograd.grad((y * weights).sum(), x)[0].numpy() for y in parts]
+    assert all(np.array_equal(y.detach().numpy(), want) for y in parts)
+    assert slopes[0].tobytes() == slopes[1].tobytes()
+
+
+def test_rows_of_a_view_follow_what_is_written_to_it():
+    x = gn.arange(12).reshape(4, 3)
+    part, places = x[1:], gn.tensor([-1, 0])
+    before = part[places]
+    x += 100
+
+    assert before.tolist() == [[9, 10, 11], [3, 4, 5]]
+    assert part[places].tolist() == [[109, 110, 111], [103, 104, 105]]
+    with pytest.raises(IndexOutOfBounds):
+        part[gn.tensor([3, 0])].tolist()

@@ -20,13 +20,15 @@ from gnomon.tensor.tensor import Tensor, raw
 __all__ = ["adds_up", "compute_last_pass", "compute_pass", "end_pass"]
 
 
-def adds_up(order: Iterable[Node], tensors: Iterable[Tensor]) -> bool:
+def adds_up(order: Iterable[Node], waiting: Iterable[Iterable[Tensor]]) -> bool:
     """Whether leaves have gradients of an earlier pass, to which this one adds.
 
-    order: the nodes of the graph. Passes over ranks leave nothing pending.
+    order: the nodes of the graph; waiting: the tensors of each node that has some. Passes over
+    ranks leave nothing pending.
     """
-    gathered = (x.grad for x in tensors if x._requires) if is_eager() else ()
-    if all(x is None or is_filled(raw(x)) for x in gathered):
+    leaves = [x for tensors in waiting for x in tensors if x._requires] if is_eager() else []
+    gathered = [gradient for x in leaves if (gradient := x.grad) is not None]
+    if all(map(is_filled, map(raw, gathered))):
         return False
     return not (mesh_results and any(x.op in LAYOUTS or names_layouts(x) for x in order))
 

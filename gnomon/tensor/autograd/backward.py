@@ -35,7 +35,7 @@ from gnomon.ops.registry import Traced
 from gnomon.passes.grad import pull_back
 from gnomon.settings import current
 from gnomon.tensor import nans
-from gnomon.tensor.borrowing import is_known, is_plain_part, numbered, waits_for_ranks
+from gnomon.tensor.borrowing import BORROWERS, is_known, is_plain_part, numbered, waits_for_ranks
 from gnomon.tensor.constants import NONE_VARY, generalized
 from gnomon.tensor.state import Storage, mesh_results, state
 from gnomon.tensor.watchers import FREED, RELEASED, is_watched
@@ -95,7 +95,8 @@ def structure(
     """
     key: list[int] = []
     for node in order:
-        if node in ends or is_given(node, numbers):
+        apart = node.inputs and node.op not in BORROWERS and node not in ends
+        if not apart and (node in ends or is_given(node, numbers)):
             key.append(leaf_kind(node.shape, node.dtype)[0])
             if node.watch or node in ends:
                 key.append(WATCHED)
@@ -315,14 +316,14 @@ def sum_of(gradients: Sequence[Node | None]) -> Node | None:
 
 def awaited_nodes(order: Iterable[Node]) -> dict[Node, list[Any]]:
     """The nodes whose gradients some tensor waits for."""
-    found = {}
+    found: dict[Node, list[Any]] = {}
     for node in order:
         if node.watch is FREED:
             raise GradientError(ENDED)
         if node.watch is RELEASED:
             raise GradientError(SECOND_PASS)
         if node.watch:
-            found[node] = [t for t in (reference() for reference in node.watch) if t is not None]
+            found[node] = [t for reference in node.watch if (t := reference()) is not None]
     return found
 
 

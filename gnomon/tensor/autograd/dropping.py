@@ -11,6 +11,7 @@ from sys import getrefcount
 
 from gnomon.ir.node import Node
 from gnomon.ir.provenance import Site
+from gnomon.lazy import here
 from gnomon.tensor.borrowing import borrows
 from gnomon.tensor.state import Storage, leaf_of_value, state
 from gnomon.tensor.watchers import RELEASED
@@ -25,6 +26,7 @@ ALONE = 3
 
 def settle(held: dict[Node, list[Storage]]) -> None:
     """Drop the history of storages with values, unless a backward pass may ask for it."""
+    alone = not here.links()
     for node, storages in held.items():
         if node.value is None:
             continue
@@ -32,15 +34,18 @@ def settle(held: dict[Node, list[Storage]]) -> None:
             if storage.node is not node:
                 continue
             if not storage.tracked or storage.released:
-                drop_history(storage)
+                drop_history(storage, alone)
             else:
                 state.histories.add(storage)
 
 
-def drop_history(storage: Storage) -> None:
-    """Replace a storage's node by a leaf, after the last backward pass over it."""
+def drop_history(storage: Storage, alone: bool = False) -> None:
+    """Replace a storage's node by a leaf, after the last backward pass over it.
+
+    alone: there are no ranks, which have to know constants.
+    """
     node = storage.node
-    storage.node = leaf_of_value(node, storage.kept)
+    storage.node = leaf_of_value(node, alone or storage.kept)
     if storage.tracked:
         state.histories.discard(storage)
         storage.node.sites, storage.node.watch = named_sites(node), RELEASED
@@ -88,9 +93,9 @@ def is_pending(node: Node | None) -> bool:
     """Whether a detached node has no value yet; once it has one, a leaf replaces its history."""
     if node is None or not node.inputs[0].inputs:
         return False
+    (x,) = node.inputs
     if not borrows(node):
         return True
-    (x,) = node.inputs
     node.arena.part_with(node)
     made = leaf_of_value(x)
     made.serial = x.serial

@@ -36,7 +36,7 @@ from gnomon.tensor.autograd.hooks import (
     retain_grad,
     under_way,
 )
-from gnomon.tensor.borrowing import is_lent, is_plain_part, numbered
+from gnomon.tensor.borrowing import history_of, is_lent
 from gnomon.tensor.state import (
     ModeBlock,
     grads,
@@ -210,15 +210,13 @@ def run_backward(
         roots, given, inputs = map(pairs_of, (ends_of(roots), given, ends_of(inputs)))
         chosen = None if inputs is None else chosen_of(inputs)
         seeds = seeds_of(roots, given, create_graph)
-        order = numbered(seeds, is_plain_part)
+        order = history_of(seeds)
         waiting = awaited_nodes(order)
         retains = create_graph if retain_graph is None else retain_graph
-        adds_up = not retains and accumulation.adds_up(
-            order, (x for found in waiting.values() for x in found)
-        )
+        adds_up = not retains and accumulation.adds_up(order, waiting.values())
         if adds_up:
             accumulation.compute_last_pass(order)
-            order = numbered(seeds, is_plain_part)
+            order = history_of(seeds)
             waiting = awaited_nodes(order)
         state.recorder.go_back([] if retains else seeds, waiting)
         if is_capturing() and not seen_inside(waiting, chosen):
@@ -229,8 +227,7 @@ def run_backward(
             gathered = gather_all(waiting, gradients, chosen, create_graph)
         if adds_up:
             accumulation.compute_pass(order)
-        rares = [tensor._rare for tensor in gathered]
-        for end in dict.fromkeys(None if rare is None else rare.ends for rare in rares):
+        for end in dict.fromkeys([x._rare.ends for x in gathered if x._rare is not None]):
             if end is not None:
                 end()
     finally:

@@ -22,10 +22,10 @@ from gnomon.tensor.autograd.hooks import (
     through,
     under_way,
 )
-from gnomon.tensor.borrowing import is_plain_part, numbered
+from gnomon.tensor.borrowing import history_of
 from gnomon.tensor.functions import FUNCTIONS
 from gnomon.tensor.state import state
-from gnomon.tensor.tensor import Tensor, gradient_for, pairs_of
+from gnomon.tensor.tensor import Paired, Tensor, detached, pairs_of, wrap
 
 __all__ = ["grad"]
 
@@ -106,7 +106,7 @@ def found_by(
 ) -> Found:
     """The gradients of roots with respect to tensors; lenient: None for independent tensors."""
     seeds = seeds_of(roots, given or [None] * len(roots), create_graph)
-    order = numbered(seeds, is_plain_part)
+    order = history_of(seeds)
     waiting = awaited_nodes(order)
     reads = [reads_of(x, waiting) for x in pairs_of(asked)]
     wanted = [node for nodes in reads for node in nodes]
@@ -135,3 +135,11 @@ def reads_of(tensor: Tensor, waiting: dict[Node, list[Tensor]]) -> list[Node]:
     """The nodes by which outputs read a tensor; a leaf over foreign memory has several."""
     found = [node for node, tensors in waiting.items() if any(t is tensor for t in tensors)]
     return found if found and tensor._requires else [recorded(tensor)]
+
+
+def gradient_for(tensor: Tensor, gradient: Node | None, tracked: bool) -> Tensor | None:
+    """A gradient as a tensor, complex if its tensor is."""
+    if gradient is None:
+        return None
+    made = wrap(gradient if tracked else detached(gradient), tracked)
+    return tensor.plain((made,)) if isinstance(tensor, Paired) else made

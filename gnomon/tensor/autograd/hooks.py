@@ -14,6 +14,7 @@ from typing import Any
 
 from gnomon.errors import GradientError
 from gnomon.ir.node import Node, topological
+from gnomon.ir.provenance import from_one_line
 from gnomon.lazy import layouts
 from gnomon.passes.gradient_paths import depends_on
 from gnomon.tensor import module_versions as changes
@@ -27,6 +28,7 @@ from gnomon.tensor.tensor import (
     node_of,
     rare,
     raw,
+    set_gradient,
     source,
     wrap,
 )
@@ -166,7 +168,7 @@ def observe(node: Node, gradient: Node, tracked: bool) -> Node:
         gradient = through(watcher.hooks, gradient, tracked)
     for watcher in looking:
         if watcher.retains:
-            gather(watcher.tensor, gradient, tracked)
+            gather(watcher.tensor, gradient if tracked else detached(gradient), tracked)
     return gradient
 
 
@@ -187,14 +189,13 @@ def placed_like(leaf: Tensor | None, gradient: Node, tracked: bool) -> Tensor:
     return layouts.sharded_like(gradient, leaf, tracked)
 
 
-def gather(tensor: Tensor, gradient: Node, tracked: bool) -> None:
-    """Add a gradient to a tensor's gathered one."""
-    node = gradient if tracked else detached(gradient)
+def gather(tensor: Tensor, node: Node, tracked: bool) -> None:
+    """Add a gradient, detached unless it is tracked, to a tensor's gathered one."""
     before = tensor.grad
     if before is None:
-        tensor.grad = placed_like(tensor, node, tracked)
+        set_gradient(tensor, placed_like(tensor, node, tracked))
     elif tracked:
-        tensor.grad = wrap(node_of(before) + node, True)
+        set_gradient(tensor, wrap(node_of(before) + node, True))
     else:
         quietly_add(before, node)
     if tensor._rare is not None:
@@ -230,9 +231,13 @@ def gather_all(
             asked = chosen is None or id(tensor) in chosen
             if gradient is not None and tensor._requires and asked:
                 parts.setdefault(id(tensor), (tensor, []))[1].append(gradient)
-    for tensor, found in parts.values():
-        hooks = hooks_of_leaf(tensor)
+    with from_one_line():
         # a leaf that was written to over a mesh, or is watched, stands in a graph several times
-        whole = reduce(add, found)
-        gather(tensor, through(hooks, whole, tracked, tensor) if hooks else whole, tracked)
+        sums = [reduce(add, found) for _, found in parts.values()]
+        plain = sums if tracked else [detached(x) for x in sums]
+    for (tensor, _), whole, node in zip(parts.values(), sums, plain, strict=True):
+        if hooks := hooks_of_leaf(tensor):
+            whole = through(hooks, whole, tracked, tensor)
+            node = whole if tracked else detached(whole)
+        gather(tensor, node, tracked)
     return [tensor for tensor, _ in parts.values()]
