@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.once import share
+
 # tests change the compiler's parts: what they make must not be found by anybody later
 os.environ["GNOMON_KEEP_PROGRAMS"] = "0"
 # nor by a terminal's colours and width, by who may read new files, or by a locale without accents
@@ -148,6 +150,12 @@ def pytest_runtest_makereport(
         seed = importlib.import_module("gnomon.testing").seeded()
         report.sections.append(("seed", f"gn.testing.seed_all({seed})"))
     return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Processes of this run of tests find each other's results."""
+    share(pytestconfig, tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(autouse=True, scope="module")

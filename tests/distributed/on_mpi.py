@@ -10,12 +10,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import gnomon.distributed as dist
 from gnomon.distributed.launcher import Launch
 from tests.children import ROOT, environment
+from tests.once import once
 
 LISTED = {
     2: (
@@ -67,6 +68,11 @@ def name_of(function: Callable) -> str:
 @cache
 def every(ranks: int) -> list[dict[str, Any]]:
     """What all listed functions give, of each rank."""
+    return once(f"mpi-{ranks}", partial(launched, ranks))
+
+
+def launched(ranks: int) -> list[dict[str, Any]]:
+    """What a launch of all listed functions gives, of each rank."""
     launch = Launch((sys.executable, "-m", "tests.distributed.on_mpi"), ranks)
     done = subprocess.run(
         launch.arguments(),

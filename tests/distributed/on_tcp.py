@@ -9,12 +9,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from gnomon.distributed.processes import free_port
 from tests.children import ROOT, environment
 from tests.distributed.on_mpi import name_of
+from tests.once import once
 
 
 def started(words: Sequence[str], ranks: int, **more: str) -> list[subprocess.Popen]:
@@ -43,6 +44,11 @@ def on_tcp(function: Callable[[int, int], Any], ranks: int, backend: str = "tcp"
 @cache
 def every(ranks: int, backend: str) -> list[dict[str, Any]]:
     """What all listed functions give, of each rank."""
+    return once(f"{backend}-{ranks}", partial(connected, ranks, backend))
+
+
+def connected(ranks: int, backend: str) -> list[dict[str, Any]]:
+    """What all listed functions give to processes that find each other, of each rank."""
     words = (sys.executable, "-m", "tests.distributed.on_mpi")
     jobs = started(words, ranks, GNOMON_BACKEND=backend)
     found = [p.communicate(timeout=300) for p in jobs]

@@ -159,7 +159,7 @@ def test_four_processes_train_to_the_hash_of_one(tmp_path, hash_of_one, plan):
 @pytest.mark.share(2)
 @pytest.mark.parametrize("layout", [*WHOLE, *DIVIDED], ids=label)
 def test_all_layouts_have_the_curve_of_one_process(layout: tuple[str, str, int]):
-    check("experts", layout, 20)
+    check("experts", layout, 10)
 
 
 @pytest.mark.long
