@@ -29,8 +29,8 @@ from gnomon.codegen.kernels.scan import ScanSpec, emit_scan
 from gnomon.codegen.kernels.scatter import ScatterSpec, emit_scatter
 from gnomon.codegen.kernels.sort import SortSpec, emit_sort
 from gnomon.codegen.kernels.strides import merge
+from gnomon.codegen.kernels.team_products import tile_by_team
 from gnomon.codegen.kernels.tile_chain import is_tiled
-from gnomon.codegen.kernels.tiled import team_tile
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.opaque import OpaqueCall
 from gnomon.codegen.phases import phase_specs
@@ -289,7 +289,8 @@ def grouped_call(node: Node, machine: Machine, axis: str, blocks: bool = False) 
     product = MatmulSpec(name, batches, (rows,), (columns,), (steps,), starts)
     if is_tiled(machine):
         average = replace(rows, size=-(-rows.size // max(groups, 1))) if axis == "rows" else rows
-        product = replace(product, tile=team_tile(replace(product, rows=(average,)), splits=False))
+        seen = replace(product, rows=(average,))
+        product = replace(product, tile=tile_by_team(seen, machine, splits=False))
     block = (rows if axis == "rows" else steps).size // runs if blocks else 0
     spec = GroupedSpec(product, axis, runs, 3, block, shares)
     buffers = (node, x.node, y.node, node.inputs[2])

@@ -21,14 +21,14 @@ from gnomon.codegen.kernels.steps import choose_step
 from gnomon.codegen.kernels.storing import SsaBounds, TileRegion
 from gnomon.codegen.kernels.tally import KBlock, bits_set, is_nonzero, trailing_ones
 from gnomon.codegen.kernels.tile_chain import is_tiled
-from gnomon.codegen.kernels.tiled_groups import TILED
+from gnomon.codegen.kernels.tiled_groups import group_writer
 from gnomon.codegen.machine import Machine
 
 
 def emit_grouped(module: LLVMModule, name: str, spec: GroupedSpec, machine: Machine) -> int:
     """Define kernel `name` in the module; gives the bytes of scratch that each thread needs."""
     if is_tiled(machine):
-        return TILED[spec.axis](module, name, spec, machine).write()
+        return group_writer(spec, machine)(module, name, spec, machine).write()
     writer = {"rows": RowsWriter, "steps": StepsWriter}[spec.axis]
     return writer(module, name, spec, machine).write()
 

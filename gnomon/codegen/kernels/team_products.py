@@ -12,9 +12,9 @@ from gnomon.codegen.machine import Machine
 __all__ = ["tile_by_team", "writer_of"]
 
 
-def tile_by_team(spec: MatmulSpec, machine: Machine) -> tuple[int, int]:
-    """The rows and columns of a team's tile."""
-    return tensor_tile(spec) if takes_tensor_cores(spec, machine) else team_tile(spec)
+def tile_by_team(spec: MatmulSpec, machine: Machine, splits: bool = True) -> tuple[int, int]:
+    """The rows and columns of a team's tile; splits: whether vectors of threads may share sums."""
+    return tensor_tile(spec) if takes_tensor_cores(spec, machine) else team_tile(spec, splits)
 
 
 def writer_of(spec: MatmulSpec, machine: Machine) -> type[SplitWriter | TiledWriter]:

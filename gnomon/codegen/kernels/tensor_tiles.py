@@ -23,7 +23,6 @@ from gnomon.codegen.kernels.staging import QUAD, Side, Stage
 from gnomon.codegen.kernels.strides import offset
 from gnomon.codegen.kernels.sum_stack import SumStack
 from gnomon.codegen.kernels.tiled import TiledWriter
-from gnomon.codegen.lifted import is_lifted
 from gnomon.codegen.machine import Machine
 from gnomon.codegen.shares import TEAM, WorkTeam
 from gnomon.ir.sizes import hint, is_symbolic
@@ -319,7 +318,7 @@ class TensorWriter(TiledWriter):
         """Emit the products of a buffer's steps."""
         made, (a, b) = list(sums), self.sides
         wide = self.parts[1] // OCTET
-        short = not is_lifted(self.chunk) and self.chunk <= STEP
+        short = type(self.chunk) is int and self.chunk <= STEP
         for step in range(0, STEP if short else DEEP, STEP):
             rows = [self.matrices(a, places[0], i, step) for i in range(0, self.parts[0], STEP)]
             for j in range(0, wide, 2):

@@ -12,12 +12,13 @@ from gnomon.codegen.emitter import LLVMModule, literal
 from gnomon.codegen.kernels.group_bounds import GroupBounds, GroupedSpec
 from gnomon.codegen.kernels.order import Letter
 from gnomon.codegen.kernels.product import VectorPlace, count, walk
-from gnomon.codegen.kernels.staging import STEPS
+from gnomon.codegen.kernels.staging import Side
 from gnomon.codegen.kernels.tally import trailing_ones
+from gnomon.codegen.kernels.tensor_tiles import TensorWriter, takes_tensor_cores
 from gnomon.codegen.kernels.tiled import TiledWriter
 from gnomon.codegen.machine import Machine
 
-__all__ = ["TILED"]
+__all__ = ["group_writer"]
 
 
 class TiledGroups(GroupBounds, TiledWriter):
@@ -127,7 +128,8 @@ class TiledSteps(TiledGroups):
     def one_run(self, length: str) -> list[str]:
         """Emit the chain over a run; an empty one is the beginning of a chain."""
         e = self.e
-        self.chunk, self.pieces = length, e.value(f"udiv i64 {e.add(length, STEPS - 1)}, {STEPS}")
+        self.chunk = length
+        self.pieces = e.value(f"udiv i64 {e.add(length, self.deep - 1)}, {self.deep}")
         some = e.value(f"zext i1 {e.value(f'icmp sgt i64 {length}, 0')} to i64")
 
         def chain(_: str, *sums: str) -> list[str]:
@@ -142,5 +144,29 @@ class TiledSteps(TiledGroups):
         super().store(place, self.e.value(f"fadd {kind} {value}, {literal(0.0, kind)}"))
 
 
-TILED: Mapping[str, type[TiledGroups]] = {"rows": TiledRows, "steps": TiledSteps}
-"""The writers by the axis of groups."""
+class TensorRows(TiledRows, TensorWriter):
+    """A product with grouped rows, by tensor cores."""
+
+    def has_octets(self, side: Side) -> bool:
+        """Whether octets are copied: rows of a group begin anywhere."""
+        return (side.along or side.name == "b") and super().has_octets(side)
+
+
+class TensorSteps(TiledSteps, TensorWriter):
+    """A product with grouped steps, by tensor cores."""
+
+    def has_octets(self, side: Side) -> bool:
+        """Whether octets are copied: steps of a run begin anywhere."""
+        return not side.along and super().has_octets(side)
+
+
+WRITERS: Mapping[str, tuple[type[TiledGroups], type[TiledGroups]]] = {
+    "rows": (TiledRows, TensorRows),
+    "steps": (TiledSteps, TensorSteps),
+}
+"""The writers by the axis of groups: by multiply-adds, and by tensor cores."""
+
+
+def group_writer(spec: GroupedSpec, machine: Machine) -> type[TiledGroups]:
+    """The writer of a product of groups by teams."""
+    return WRITERS[spec.axis][takes_tensor_cores(spec.product, machine)]
