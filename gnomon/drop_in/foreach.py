@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gnomon.errors import ShapeError
+from gnomon.errors import ArgumentError, ShapeError
 from gnomon.tensor.tensor import Tensor
 
-__all__ = ["foreach"]
+__all__ = ["foreach", "group_tensors"]
 
 PREFIX = "_foreach_"
 
@@ -21,7 +21,30 @@ def powers_sum(x: Tensor, ord: float = 2, dtype: object = None) -> Tensor:
     return (abs(x) ** ord).sum(dtype=dtype)
 
 
-OWN = {"powsum": powers_sum}
+def group_tensors(
+    tensorlistlist: Sequence[Sequence[Tensor | None]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]]:
+    """Group columns of lists of tensors by the device and dtype of those of the first list."""
+    first = tensorlistlist[0]
+    groups: dict[tuple[Any, Any], tuple[list[list[Tensor | None]], list[int]]] = {}
+    for number, x in enumerate(first):
+        if x is None:
+            raise ArgumentError("foreach: the first list has a tensor at each place: got None.")
+        lists, numbers = groups.setdefault((x.device, x.dtype), ([[] for _ in tensorlistlist], []))
+        for column, each in zip(lists, tensorlistlist, strict=True):
+            if each:
+                column.append(each[number])
+        if with_indices:
+            numbers.append(number)
+    return groups
+
+
+def norm(x: Tensor, ord: float = 2, dtype: object = None) -> Tensor:
+    """The norm of all elements."""
+    return x.norm(ord, dtype=dtype)
+
+
+OWN = {"norm": norm, "powsum": powers_sum}
 """Operations that are not methods of tensors."""
 
 

@@ -6,6 +6,7 @@ here (0017).
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from urllib.parse import urlparse
 import gnomon as gn
 from gnomon.drop_in.absences import Operators
 from gnomon.drop_in.argument_orders import ARGUMENT_ORDERS
+from gnomon.drop_in.foreach import group_tensors
 from gnomon.lazy import HOMES, load, reached
 from gnomon.tensor import out
 from gnomon.tensor.conversions import target
@@ -66,6 +68,37 @@ def can_cast(from_: gn.dtype, to: gn.dtype) -> bool:
     return out.kind(from_) <= out.kind(to)
 
 
+class Version(str):
+    """A version that is compared with others number by number, given as text or as a tuple.
+
+    >>> Version("2.13.0+gnomon") >= (2, 6), Version("2.13.0") < "2.9", Version("2.13.0") == "2.13.0"
+    (True, False, True)
+    """
+
+    __slots__ = ()
+
+    def __lt__(self, other: object) -> bool:
+        return numbers_of(self) < numbers_of(other)
+
+    def __le__(self, other: object) -> bool:
+        return numbers_of(self) <= numbers_of(other)
+
+    def __gt__(self, other: object) -> bool:
+        return numbers_of(self) > numbers_of(other)
+
+    def __ge__(self, other: object) -> bool:
+        return numbers_of(self) >= numbers_of(other)
+
+
+def numbers_of(version: object) -> tuple[int, ...]:
+    """The leading numbers of a version, of text or of a tuple."""
+    if isinstance(version, str):
+        version = version.partition("+")[0].split(".")
+    given = version if isinstance(version, tuple | list) else [version]
+    found = (re.match(r"\d+", str(part)) for part in given)
+    return tuple(int(part[0]) for part in itertools.takewhile(bool, found) if part)
+
+
 METHODS = ("equal", "nonzero", "prod", "sort", "squeeze", "std", "sum", "var")
 """Functions whose defaults differ between Gnomon and PyTorch, so that the methods are used."""
 CASTS = ("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
@@ -74,7 +107,7 @@ MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in METHODS},
     **ARGUMENT_ORDERS,
     **{f"_cast_{name}": as_method(name.lower()) for name in CASTS},
-    "__version__": "2.13.0+gnomon",
+    "__version__": Version("2.13.0+gnomon"),
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
     "_assert_async": check_now,
     "_check": check,
@@ -192,6 +225,7 @@ ANSWERS |= {
     "cpu.current_stream": lambda device=None: None,
     "cpu.device_count": lambda: 1,
     "cpu.stream": nullcontext,
+    **{f"_C._has_{x}": False for x in ("cuda", "cudnn", "mkldnn", "mps", "mtia", "xpu")},
     "_utils._element_size": lambda dtype: dtype.itemsize,
     "_utils._get_available_device_type": lambda: "cuda" if gn.cuda.is_available() else None,
     "_utils._get_device_module": lambda device_type: getattr(sys.modules["torch"], device_type),
@@ -219,6 +253,7 @@ ANSWERS |= {
     "types.Number": int | float | bool,
     "utils._pytree._dict_flatten_with_keys": by_keys,
     # of generators of random numbers on cards, which programs put back around a second forward
+    "utils._foreach_utils._group_tensors_by_device_and_dtype": group_tensors,
     "utils.checkpoint.get_device_states": lambda *_: ([], []),
     "utils.checkpoint.set_device_states": lambda *_, **__: None,
     "utils.data._utils.collate.np_str_obj_array_pattern": re.compile("[SaUO]"),

@@ -10,11 +10,12 @@ import numpy as np
 from gnomon.dtypes import int64
 from gnomon.errors import ArgumentError, ShapeError
 from gnomon.ir.node import Node
-from gnomon.ir.operators import cast, constant, elementwise
+from gnomon.ir.operators import cast, constant
 from gnomon.ops import lookup_primitives
 from gnomon.ops.arguments import positions_only
 from gnomon.ops.creation import broadcast_tensors
 from gnomon.ops.indexing import rows
+from gnomon.ops.joining import cat
 from gnomon.ops.primitives import expand, reshape
 from gnomon.ops.registry import op
 from gnomon.ops.scalars import where
@@ -37,13 +38,17 @@ def masked_scatter(x: Node, mask: Node, source: Node) -> Node:
 
     >>> masked_scatter(tensor([0, 0, 0]), tensor([True, False, True]), tensor([7, 8]))
     Tensor([7, 0, 8])
+    >>> masked_scatter(tensor([0, 0]), tensor([True, True]), tensor([7])).tolist()
+    Traceback (most recent call last):
+    gnomon.errors.IndexOutOfBounds: ...
     """
     x, mask = broadcast_tensors(x, mask)
     held = reshape(mask, (x.size,))
     number = scan("add", cast(held, int64), 0) - 1
-    place = elementwise("minimum", elementwise("maximum", number, 0), source.size - 1)
-    flat = reshape(cast(source, x.dtype), (source.size,))
-    new = where(held, rows(flat, 0, place), reshape(x, (x.size,)))
+    # element 0 is for places that are not held: of an empty source they read one, too
+    own = reshape(cast(source, x.dtype), (source.size,))
+    flat = cat([expand(constant(x.arena, 0, x.dtype), (1,)), own], 0)
+    new = where(held, rows(flat, 0, where(held, number + 1, 0)), reshape(x, (x.size,)))
     return reshape(new, x.shape)
 
 

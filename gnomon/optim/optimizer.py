@@ -25,7 +25,7 @@ from gnomon.ops.layouts import divided
 from gnomon.ops.registry import Op
 from gnomon.ops.scalars import where
 from gnomon.optim.numbers import NumberTensors, unshare_states
-from gnomon.optim.step_hooks import StepHooks, call_hooks, hooks_of_all
+from gnomon.optim.step_hooks import HookedSteps, call_hooks
 from gnomon.runtime.buffer import DeviceBuffer
 from gnomon.tensor.autograd.engine import enable_grad, no_grad
 from gnomon.tensor.autograd.hooks import Handle, attach
@@ -74,7 +74,7 @@ def update(function: Callable[..., Nodes]) -> Op:
     return rule(widened)
 
 
-class Optimizer:
+class Optimizer(HookedSteps):
     """The base of all optimizers; a subclass defines a parameter's state and its update."""
 
     hidden: tuple[str, ...] = ()
@@ -90,9 +90,7 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._numbers, self._version = NumberTensors(), 0
         self._known: tuple[tuple[int, int], Same, Same] = NEVER, Same(), Same()
-        self._shared: StepHooks = hooks_of_all()
-        self._before: dict[int, Callable] = {}
-        self._after: dict[int, Callable] = {}
+        self._patch_step_function()
         self._hooks: dict[str, dict[int, Callable]] = {}
         if isinstance(params, Tensor):
             raise TypeError(
@@ -183,14 +181,6 @@ class Optimizer:
             state.recorder.asked(self._guarded)
         call_hooks(self._after, self._shared.after, self, closure)
         return loss
-
-    def register_step_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) before every step."""
-        return attach(self._before, hook)
-
-    def register_step_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(optimizer, args, kwargs) after every step."""
-        return attach(self._after, hook)
 
     def _step_group(self, number: int, only_if: Tensor | None) -> None:
         """Update the parameters of a group."""

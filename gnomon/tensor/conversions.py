@@ -160,6 +160,11 @@ def __format__(self: Tensor, spec: str) -> str:
 @method
 def __contains__(self: Tensor, element: Any) -> bool:
     """Whether any element equals this one."""
+    if not isinstance(element, Tensor | int | float | complex | np.generic):
+        raise ArgumentError(
+            "in: Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
     return bool((self == element).any())
 
 

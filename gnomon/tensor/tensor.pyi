@@ -29,7 +29,7 @@ from weakref import ref
 import numpy as np
 from gnomon.dtypes import DType, dtype_of
 from gnomon.errors import GradientError
-from gnomon.ir.memo import kind_of
+from gnomon.ir.memo import kind_of, memo
 from gnomon.ir.node import Node, pattern_of
 from gnomon.ops.histories import rewritten
 from gnomon.ops.layouts import note_axes
@@ -43,6 +43,7 @@ from gnomon.tensor.size import Size
 from gnomon.tensor.state import NOTHING, Storage, grads, is_capturing, keep, leaf, leaf_of_value, mesh_results, of_complex, own_leaf, program_size, state, storage_of
 from gnomon.tensor.views import Chain, View
 from gnomon.tensor.watchers import Rare
+_detaching: dict[tuple, Node]
 class Tensor:
     __array_priority__: Any
     _storage: Storage
@@ -2120,6 +2121,8 @@ def method(function: Callable) -> Callable:
     ...
 def rare(tensor: Tensor) -> Rare:
     ...
+def set_gradient(tensor: Tensor, value: Tensor | None) -> None:
+    ...
 def wrap(node: Node, tracked: _bool=False, whole: _bool=False) -> Tensor:
     ...
 def alias(tensor: Tensor, chain: Chain, detached: _bool=False, unchecked: _bool=False) -> Tensor:
@@ -2137,8 +2140,6 @@ def node_of(tensor: Tensor) -> Node:
 def node_of_view(tensor: Tensor) -> Node:
     ...
 def detached(node: Node) -> Node:
-    ...
-def gradient_for(tensor: Tensor, gradient: Node | None, tracked: _bool) -> Tensor | None:
     ...
 def leaf_node(tensor: Tensor) -> Node:
     ...

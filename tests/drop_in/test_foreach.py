@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import gnomon as gn
-from gnomon.drop_in.foreach import foreach
+from gnomon.drop_in.foreach import foreach, group_tensors
+from gnomon.errors import ArgumentError
 
 
 def pair():
@@ -43,3 +44,25 @@ def test_a_tensor_of_factors_has_one_for_each():
     found = gn._foreach_addcmul(pair(), pair(), pair(), gn.tensor([1.0, 2.0]))
 
     assert [x.tolist() for x in found] == [[2, 20], [171]]
+
+
+def test_tensors_are_grouped_by_device_and_dtype():
+    a, b, c = gn.ones(1), gn.ones(1).double(), gn.ones(2)
+    counts = [gn.tensor(k) for k in range(3)]
+
+    found = group_tensors([[a, b, c], counts, []], with_indices=True)
+
+    assert [(key[1], len(lists[0]), numbers) for key, (lists, numbers) in found.items()] == [
+        (gn.float32, 2, [0, 2]),
+        (gn.float64, 1, [1]),
+    ]
+    ((first, second, empty), _) = found[a.device, gn.float32]
+    assert (first[1] is c, second[1] is counts[2], empty) == (True, True, [])
+    with pytest.raises(ArgumentError, match="foreach: the first list has a tensor"):
+        group_tensors([[None]])
+
+
+def test_norms_take_their_order_by_name():
+    found = foreach("_foreach_norm")([gn.tensor([3.0, -4.0]), gn.tensor([-2.0])], ord=float("inf"))
+
+    assert [x.item() for x in found] == [4.0, 2.0]

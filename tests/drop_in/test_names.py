@@ -111,3 +111,16 @@ assert len(optimizer.state) == 2 and not optimizer.state[model.weight]["exp_avg"
 """
     with installed(NameReport()):
         exec(asked, {})
+
+
+@pytest.mark.parametrize(
+    ("other", "sign"), [((2, 6), 1), ("2.9.1", 1), ((3,), -1), ("2.13.0", 0), ("2.13.1a0", -1)]
+)
+def test_a_version_is_compared_by_its_numbers(other, sign):
+    version = MEANINGS["__version__"]
+
+    assert (version > other, version >= other, version < other, version <= other) == (
+        sign > 0, sign >= 0, sign < 0, sign <= 0
+    )  # fmt: skip
+    assert version == "2.13.0+gnomon"
+    assert version.split(".")[:2] == ["2", "13"]

@@ -77,3 +77,54 @@ def test_a_compiled_step_follows_hooks_of_all_optimizers():
     compiled()
 
     assert p.item() == -3.0
+
+
+class Halving(gn.optim.Optimizer):
+    """An optimizer of a user's, with a step of its own."""
+
+    def __init__(self, params, lr: float = 0.5) -> None:
+        super().__init__(params, {"lr": lr})
+
+    def step(self, closure=None):
+        with gn.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.mul_(group["lr"])
+        return "half"
+
+
+class Twice(gn.optim.SGD):
+    """An optimizer whose step is its base's, twice."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        return super().step(closure)
+
+
+@pytest.mark.parametrize(("kind", "after"), [(Halving, 0.5), (Twice, 0.0)])
+def test_a_step_of_ones_own_calls_hooks_once(kind, after):
+    optimizer, seen = sgd(kind), []
+    (p,) = optimizer.param_groups[0]["params"]
+    optimizer.register_step_pre_hook(lambda o, args, named: seen.append((args, named, p.item())))
+
+    with register_optimizer_step_post_hook(lambda o, *_: seen.append(p.item())):
+        made = optimizer.step(closure=None)
+
+    assert seen == [((), {"closure": None}, 1.0), after]
+    assert made == ("half" if kind is Halving else None)
+
+
+def test_a_wrapper_around_an_optimizer_prepares_its_hooks():
+    class Wrapper(gn.optim.Optimizer):
+        def __init__(self, inner: gn.optim.Optimizer) -> None:
+            self.inner = inner
+            self._patch_step_function()
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    wrapper, seen = Wrapper(sgd()), []
+    wrapper.register_step_post_hook(lambda o, *_: seen.append(o))
+    wrapper.step()
+
+    assert seen == [wrapper]

@@ -142,3 +142,13 @@ def test_a_dtypes_older_class_is_its_type():
     assert gn.ones(1).type() == "gnomon.FloatTensor"
     assert gn.ones(1, dtype=gn.bfloat16).type() == "gnomon.BFloat16Tensor"
     assert gn.ones(1).type(gn.int64).type() == "gnomon.LongTensor"
+
+
+def test_only_numbers_and_tensors_may_be_in_a_tensor():
+    x = gn.tensor([1.0, 2.0])
+
+    assert 2 in x
+    assert np.float32(2) in x
+    assert gn.tensor(3.0) not in x
+    with pytest.raises(RuntimeError, match=r"Tensor.__contains__ only supports Tensor or scalar"):
+        assert "lr" in x
