@@ -68,10 +68,11 @@ def can_cast(from_: gn.dtype, to: gn.dtype) -> bool:
     return out.kind(from_) <= out.kind(to)
 
 
-class Version(str):
+class TorchVersion(str):
     """A version that is compared with others number by number, given as text or as a tuple.
 
-    >>> Version("2.13.0+gnomon") >= (2, 6), Version("2.13.0") < "2.9", Version("2.13.0") == "2.13.0"
+    >>> version = TorchVersion("2.13.0+gnomon")
+    >>> version >= (2, 6), version < "2.9", version == "2.13.0+gnomon"
     (True, False, True)
     """
 
@@ -107,7 +108,7 @@ MEANINGS: dict[str, Any] = {
     **{name: as_method(name) for name in METHODS},
     **ARGUMENT_ORDERS,
     **{f"_cast_{name}": as_method(name.lower()) for name in CASTS},
-    "__version__": Version("2.13.0+gnomon"),
+    "__version__": TorchVersion("2.13.0+gnomon"),
     "__config__": SimpleNamespace(show=lambda: "Gnomon", parallel_info=lambda: "Gnomon"),
     "_assert_async": check_now,
     "_check": check,
