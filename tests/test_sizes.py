@@ -22,7 +22,7 @@ LONGER = {"gnomon/runtime/program_file.py": 500}
 """A file that is copied out alone, and so cannot be two: its lines that are not empty."""
 MOST_PARAMETERS = 7
 DEEPEST_NESTING = 4
-MOST_CODE = 102_700
+MOST_CODE = 102_900
 """Lines of the package that are neither empty nor comment nor documentation (decision 0099)."""
 
 EXAMPLE = re.compile(r"^((?: *\n)? *>>> .*\n(?:(?! *$| *\"\"\"| *>>>).*\n)*|    shows=.*\n)", re.M)

@@ -13,12 +13,15 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from gnomon.errors import ArgumentError
-from gnomon.lazy import Lazy, load
+from gnomon.lazy import Lazy, load, vision_ops
 
 __all__ = ["Operators", "absent_module", "absent_value"]
 
 FILE = Path(__file__).with_name("torch_names.txt")
 jsons = Lazy("json")
+
+VISION = "torchvision"
+"""A library whose operators Gnomon has."""
 
 
 @cache
@@ -143,14 +146,18 @@ class Operators(NamedValue):
             raise AttributeError(f"{self._full!r} has no attribute {name!r} in Gnomon")
         if self._full == "torch.ops" and name == "load_library":
             found: Any = load_library
+        elif self._full == "torch.ops" and name == VISION:
+            found = vision_ops.VisionOperators()
         else:
             found = Operators(f"{self._full}.{name}", "", self._note)
         vars(self)[name] = found
         return found
 
 
-def load_library(path: Any) -> NoReturn:
-    """Raise OSError, as for an operator library that cannot be loaded."""
+def load_library(path: Any) -> None:
+    """Do nothing for torchvision, whose operators are here; raise OSError for other libraries."""
+    if Path(path).parent.name == VISION:
+        return
     raise OSError(f"torch.ops.load_library: {path} is written for PyTorch. Gnomon loads none.")
 
 

@@ -108,7 +108,7 @@ def test_operators_have_names(torch):
 
     assert {aten.mm.default: 1}[aten.mm.default] == 1
     assert repr(aten.mm.default) == "torch.ops.aten.mm.default"
-    assert not hasattr(torch.ops.torchvision, "nms")
+    assert not hasattr(torch.ops.torchaudio, "forced_align")
     with pytest.raises(ArgumentError, match=r"torch\.ops\.aten\.mm\.default: "):
         aten.mm.default(1)
     with pytest.raises(OSError, match="load_library"):

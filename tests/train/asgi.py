@@ -117,11 +117,13 @@ class Alphabet:
         """No layer has a cache."""
         return []
 
-    def read(self, tokens_bt: gn.Tensor, start_b: gn.Tensor, cache: Any, last_b: gn.Tensor) -> Any:
+    def read(
+        self, tokens_bt: gn.Tensor, start_b: gn.Tensor, last_b: gn.Tensor, *tables: gn.Tensor
+    ) -> Any:
         """The scores after prompts."""
         return scores_after(tokens_bt.numpy()[np.arange(len(last_b)), last_b.numpy()])
 
-    def extend(self, tokens_bt: gn.Tensor, start_b: gn.Tensor, cache: Any) -> Any:
+    def extend(self, tokens_bt: gn.Tensor, start_b: gn.Tensor, *tables: gn.Tensor) -> Any:
         """The scores after a token more of each row."""
         self.gate.passed()
         return scores_after(tokens_bt.numpy()[:, 0])
